@@ -24,11 +24,10 @@ EXPLAINED = {  # the expression, and the form that computes it
     "`np.take`, `np.take_along_axis`": lowering.take,
     "`x[i] = y` with arrays": lowering.items_set,
     "`np.add.at(x, i, y)`": lowering.updated_at,
-    "`np.copyto`, `np.fill_diagonal`": lowering.written_into,
-    "`np.linalg.cholesky`, `eigh`, `eigvalsh`": lowering.cholesky,
+    "`np.copyto`": lowering.written_into,
+    "`np.linalg.cholesky`, `eigh`, `eigvalsh`": lowering.of_one_triangle,
     "`//`, `%`, `np.fmod`, `np.divmod`": lowering.OF_DTYPES[np.floor_divide],
     "`np.power`, `x**n`": lowering.power_in,
-    "`np.searchsorted`": lowering.searchsorted,
 }
 
 

@@ -400,7 +400,8 @@ class Judge:
             print("the tests cannot be collected", file=self.say)
             return True
         gc.unfreeze()  # or the collector would not name what was there before
-        for path in self.paths:
+        for file, path in zip(self.files, self.paths, strict=True):
+            module_of(file)  # those of an engine would be imported when it is first used
             functions_in(path)
         every = [m for file in self.files for m in places(file)] + [*facts(self.files)]
         every = [m for m in every if any([f"{m.file}:{m.line}:".startswith(name) for name in self.asked.names])]

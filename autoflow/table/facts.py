@@ -49,15 +49,15 @@ OTHERS = {
     1: """
         astype atleast_1d atleast_2d atleast_3d average! block broadcast_to column_stack concatenate copy
         cumulative_prod cumulative_sum diag diagflat diff dstack fft.fft2 fft.fftn fft.fftshift fft.ifft2 fft.ifftn
-        fft.ifftshift fft.irfft2 fft.irfftn fft.rfft2 fft.rfftn flip hstack linalg.multi_dot linalg.norm! linalg.trace
-        linalg.vector_norm pad ptp stack tile trace tril triu unstack vander vstack
+        fft.ifftshift fft.irfft2 fft.irfftn fft.rfft2 fft.rfftn flip gradient hstack linalg.multi_dot linalg.norm!
+        linalg.trace linalg.vector_norm pad ptp stack tile trace tril triu unstack vander vstack
     """,
     2: """
-        append convolve corrcoef correlate cov cross digitize! dot inner isclose isin kron linalg.cross linalg.matmul
-        linalg.outer linalg.solve! linalg.tensordot linalg.vecdot linspace nanpercentile! nanquantile! outer percentile!
-        polyval quantile! roll searchsorted take! take_along_axis! tensordot trapezoid vdot
+        append convolve corrcoef correlate cov cross digitize! dot full_like inner isclose isin kron linalg.cross
+        linalg.matmul linalg.outer linalg.solve! linalg.tensordot linalg.vecdot linspace nanpercentile! nanquantile!
+        outer percentile! polyval quantile! roll searchsorted take! take_along_axis! tensordot trapezoid vdot
     """,
-    3: "choose! clip interp select where",
+    3: "broadcast_arrays choose! clip interp meshgrid select where",
 }
 
 

@@ -209,7 +209,11 @@ def test_dtypes_are_numpys(jax):
     """JAX promotes int64 and float32 to float32, NumPy to float64."""
     i, f = np.arange(6).reshape(2, 3), np.linspace(0, 1, 6, dtype=np.float32).reshape(2, 3)
     check(lambda i, f: (i + f, i * 2.5, f * 2.5, np.sin(i), i / 3, i // 2, i.sum(), f.sum(), (i > 2).sum()), i, f)
-    check(lambda i, f: (np.concatenate([i, f]), np.where(i > 2, i, f), np.cumsum(i.astype(np.int32)), f.mean()), i, f)
+
+    def mixed(i, f):
+        return np.concatenate([i, f]), np.where(i > 2, i, f), np.cumsum(i.astype(np.int32)), f.mean(), i @ f.T
+
+    assert not left(check(mixed, i, f))
     check(lambda i, f: (f.astype(np.float16) * 2, i.astype(np.uint8) - 1, (i > 2) & (f < 3), ~(i > 2), i @ f.T), i, f)
     check(lambda f: np.mean(f.astype(np.int16), axis=0), f)
     assert not left(check(lambda i: (np.argmax(i, axis=1), np.sort(-i, axis=0), np.argsort(i)), i))
@@ -308,13 +312,18 @@ def test_indices(jax):
     """Negative ones, repeated ones; out of range is an error."""
     i = np.array([0, -1, 2, 2])
     check(lambda x, i: (x[i], x[i, 1], x[:, np.array([1, 1])], np.take(x, i, axis=0), x[None, 1:3, ..., -1]), X, i)
-    for f in (lambda x, i: x[i], lambda x, i: np.take(x, i, axis=0), lambda x, i: np.take_along_axis(x, i[:, None], 0)):
+    for f in (
+        lambda x, i: x[i],
+        lambda x, i: np.take(x, i, axis=0),
+        lambda x, i: np.take_along_axis(x, i[:, None], 0),
+        lambda x, i: written(x * 1.0, x[:4], i),
+    ):
         ours = compiled(f)
         ours(X, i)
         with pytest.raises(IndexError), np.errstate(all="ignore"):
             ours(X, np.array([0, 5, 1, 1]))
 
-    def written(x, i, new):
+    def several(x, i, new):
         z = np.tanh(x)
         z[i] = new
         z[1, 2] = 9.0
@@ -325,8 +334,8 @@ def test_indices(jax):
         np.copyto(z, -1.0, where=x > 1.0)
         return z
 
-    assert not left(check(written, X, i, R.standard_normal((4, 4))))  # the last of two wins, as in NumPy
-    ours = compiled(written)
+    assert not left(check(several, X, i, R.standard_normal((4, 4))))  # the last of two wins, as in NumPy
+    ours = compiled(several)
     ours(X, i, X[:4])
     with pytest.raises(IndexError):
         ours(X, np.array([0, 1, 2, 7]), X[:4])
@@ -343,16 +352,17 @@ def test_integers_divided_by_zero(jax):
         ours(x, y)
 
 
-SPECIAL = np.array([np.nan, np.inf, -np.inf, -0.0, 0.0, 1.5, -2.5, 3e9])
+SPECIAL, ZEROS = np.array([np.nan, np.inf, -np.inf, -0.0, 0.0, 1.5, -2.5, 3e9]), np.array([0.0, -0.0] * 4)
 OF_SPECIAL = [
     # XLA's algebra of real numbers
     lambda x, m: ((x <= 3).astype(float) * x, ((x < 0) + 0.0) * x, (x != 0) * x, (x > 0) @ x, np.vdot(x > 0, x)),
     lambda x, m: (x + 0.0, 0.0 + x, np.add(x, 0), x * 1e308 * 1e-300, np.log(np.exp(x))),
+    lambda x, m: (x[3] + 0, x.astype("f4") + 0, x[3].astype("f4") + 0.0, np.zeros_like(x) + x, x + -0.0, x + ZEROS),
     lambda x, m: (x.astype("f2") * np.float16(60000) * np.float16(0.001), np.trace(m * -0.0), (m * -0.0).sum()),
     # casts
     lambda x, m: ((x * 1j).astype(bool), (x[5:] * 1j).imag.astype(int), np.sum(x, dtype=int), np.cumsum(x, dtype=int)),
     lambda x, m: (np.full_like(np.argsort(x), x[0]), np.full_like(x > 0, x[5]), np.mean(x, dtype=int)),
-    lambda x, m: written(np.argsort(x) * 1, x),
+    lambda x, m: (written(np.argsort(x) * 1, x), x.astype("i1"), x.astype("u4"), x.astype("i8"), (-x).astype("u8")),
     lambda x, m: (
         m.astype(int) ** 5,
         (m.astype(int) + 3) ** np.array([100, 63, 300]),
@@ -360,22 +370,50 @@ OF_SPECIAL = [
     ),
     # signs of zeros, and infinite numbers
     lambda x, m: (np.cumsum(x[3:]), np.cumsum(m * -0.0, axis=1), np.add.accumulate(x[3:]), np.cumsum(x > 0)),
+    lambda x, m: (np.nancumsum(x), np.nancumsum(m * -0.0, axis=1), np.nancumsum(x > 0), np.nancumsum(x, dtype="f4")),
     lambda x, m: (*np.modf(x), np.trapezoid(x[1:4:2]), np.trapezoid(x[:1:-1])),
     lambda x, m: (np.sqrt(x + 1j * x[::-1]), np.log(x + 1j * x[::-1]), np.abs(x + 1j * x[::-1]), np.sign(x + 0j)),
     lambda x, m: (np.max(x * 1j), np.maximum(x * 1j, x), 1 / (x + 0j), np.arctan(x * 1j), (x + 1j) ** (x * 1j)),
     lambda x, m: (np.clip(x, min=0.0), np.clip(x, -0.0, None), np.clip(x, a_min=None, a_max=0.0), np.clip(x, 0.0, 2.0)),
+    lambda x, m: (np.clip(x, 0.0, -0.0), np.clip(x, ZEROS, -ZEROS), np.clip(x, 1, np.nan), np.clip(x, 0.0, x[::-1])),
+    lambda x, m: (np.power(x, 0.5), np.power(x, ZEROS + 0.5), np.power(x.astype("f4"), 0.5), np.power(x, m[0, 1] / 2)),
     lambda x, m: (np.quantile(x[1:5], 0.5), np.nanquantile(x[:3], 0.0), np.percentile(x[4:], 50.0)),
+    lambda x, m: (np.fft.fft(x, norm="ortho"), np.fft.ihfft(x), np.linspace(0, x[1], 1), np.geomspace(1, x[1], 4)),
+    lambda x, m: (np.interp(m[0], [0, 0, 1, 1], [0, 1, 2, 3.0]), np.take(x, [-1, 0]), np.take(m, 1, axis=-1)),
+    lambda x, m: (
+        np.reciprocal(m.astype("u1")),
+        np.convolve(x.astype("f4")[1:], m[1].astype("f4")),
+        np.correlate(x, m[0]),
+    ),
+    lambda x, m: (np.std(m, axis=1, ddof=3), np.var(x[3:5], correction=2), np.nanvar(x[2:5], ddof=1)),
+    lambda x, m: (np.sqrt(x[3:] - 0j * x[3:]), np.arccos(-x[3:].astype(complex)), (x[5:] - 0j) ** 1.5, x[5:] * 1j - 1),
+    lambda x, m: (np.unwrap(m.astype("i1")[0] * np.int8(100)), changed(np.add, m.astype("i1") - np.int8(5), 2.5)),
+    lambda x, m: (stored(np.put, m, [1, 8], x[5:]), stored(np.place, x, x > 0, m), stored(np.copyto, m, m.T)),
+    lambda x, m: (changed(np.maximum, x, ZEROS[:2]), changed(np.minimum, x, -ZEROS[:2]), changed(np.add, x > 0, 1)),
     # the order in memory
     lambda x, m: (m.T, m.T * 2.0, np.sin(m[::-1].T), np.stack([x, x]).T + 1, np.where(m.T > 0, m.T, 0.0)),
 ]
 
 
-def written(z, x):
-    z[:] = x
+def written(z, x, index=np.s_[:]):
+    z[index] = x
+    return z
+
+
+def stored(function, x, *args):
+    z = x * 1
+    function(z, *args)
+    return z
+
+
+def changed(ufunc, x, new):
+    z = x | False if x.dtype == bool else x * 1
+    ufunc.at(z, np.array([3, 3]) % len(z), new)
     return z
 
 
 @pytest.mark.peers
+@pytest.mark.filterwarnings("ignore:Degrees of freedom")
 @pytest.mark.parametrize("f", OF_SPECIAL)
 def test_special_values(jax, f):
     """Also signs of zeros of real numbers, and orders in memory."""
@@ -405,6 +443,15 @@ def test_errors_are_numpys(jax):
     ours(np.eye(2))
     with pytest.raises(np.linalg.LinAlgError):
         ours(-np.eye(2))
+    for f, x, error in (
+        (lambda x: np.average(x, weights=x), np.array([1.0, -1.0]), ZeroDivisionError),
+        (lambda x: np.nanargmax(x), np.array([np.nan, np.nan]), ValueError),
+        (lambda x: np.digitize(2.0, x), np.array([1.0, 0.0, 3.0]), ValueError),
+    ):
+        ours = compiled(f)
+        np.testing.assert_allclose(ours(np.arange(1.0, len(x) + 1)), f(np.arange(1.0, len(x) + 1)))
+        with np.errstate(all="ignore"), pytest.raises(error):
+            ours(x)
 
 
 @pytest.mark.peers
@@ -428,6 +475,12 @@ def test_shapes_from_values(jax):
     with pytest.raises(CompileError, match="depends on values"):
         ours(np.array([1.0, 4.0, 2.0]))
     assert af.compile(lambda x: x[x > 0].sum(), engine="jax", fallback=True)(np.ones(3)) == 3.0
+    product = compiled(lambda x: np.polymul(x, x))
+    np.testing.assert_array_equal(product(np.ones(2)), [1.0, 2.0, 1.0])
+    product(jax.numpy.ones(2))
+    for x in (np.array([0.0, 1.0]), jax.numpy.array([0.0, 1.0])):
+        with pytest.raises(CompileError, match="depends on values"):
+            product(x)
     eig = compiled(lambda a: np.linalg.eigvals(a) ** 2)
     eig(np.eye(2))
     with pytest.raises(CompileError, match="complex128"):
@@ -499,7 +552,17 @@ def test_arrays_of_jax_stay_where_they_are(jax):
     assert len(ours.entries) == 1
     with pytest.raises(IndexError):
         ours(x, np.array([1, 9]))
+    root = compiled(np.linalg.cholesky, verify=False)
+    root(jax.numpy.eye(2))
+    with pytest.raises(np.linalg.LinAlgError):
+        root(jax.numpy.zeros((2, 2)))
     assert isinstance(ours(jax.numpy.ones((2, 2), np.float32), np.array([0]))["z"], jax.Array)
+    with jax.enable_x64(True):
+        large = jax.device_put(np.array([1, 70]))
+    power = compiled(lambda i: i**i, verify=False)
+    power(i)
+    assert isinstance(power(large), jax.Array)  # computed by eager code
+    np.testing.assert_array_equal(power(large), np.array([1, 70]) ** np.array([1, 70]), strict=True)
     swap = compiled(lambda x, y: (x is y, x + y))
     assert swap(x, x)[0] is True
     outside = [1.0]
@@ -538,8 +601,11 @@ def test_errors_inside_numpys_part(jax):
     ours = compiled(lambda x, i: np.choose(i, [x, x + 1.0, table_of]))
     i = np.array([0, 2])
     np.testing.assert_array_equal(ours(np.zeros(2), i), np.choose(i, [np.zeros(2), np.ones(2), table_of]))
-    with pytest.raises(ValueError, match="invalid entry in choice array"):
-        ours(np.zeros(2), np.array([0, 3]))
+    unread = compiled(lambda x, i: (np.choose(i, [x, x]), np.choose(i, [x[:0], x[:0]]), x + 1.0)[2])
+    unread(np.zeros(2), np.array([[0], [1]]))
+    for f, places in ((ours, [0, 3]), (unread, [[0], [3]])):
+        with pytest.raises(ValueError, match="invalid entry in choice array"):
+            f(np.zeros(2), np.array(places))
     assert positive(1.0) == 1.0
 
 
