@@ -395,6 +395,20 @@ def test_what_is_beside_the_numbers_of_an_argument_is_put_back() -> None:
     assert generator.bit_generator.state == once.bit_generator.state
 
 
+def test_what_a_module_holds_that_is_imported_inside_is_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "of_a_user", module := types.ModuleType("of_a_user"))
+    module.seen = []  # type: ignore[attr-defined]
+
+    def f(v: Any) -> Any:
+        from of_a_user import seen  # type: ignore[import-not-found]
+
+        seen.append(len(seen) + 1)
+        return np.sum(v * v * seen[-1])
+
+    assert np.array_equal(af.grad(f)(V), 2 * V)
+    assert module.seen == [1]  # type: ignore[attr-defined]
+
+
 def test_a_variable_that_was_deleted_since() -> None:
     w, unused = np.ones(3), 2.0
 
