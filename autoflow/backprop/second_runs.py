@@ -284,10 +284,12 @@ def named_objects(namespace: dict[str, Any], names: frozenset[str]) -> list[Glob
 
 
 def named_by(f: types.FunctionType) -> list[Globals]:
-    """The same of a function: in its globals, and in modules of the user's that its closure holds."""
+    """The same of a function: in its globals, and in modules of the user's that its closure holds, or that it
+    imports."""
     names = names_in(f.__code__)
     found = named_objects(f.__globals__, names)
-    for x in gc.get_referents(*f.__closure__) if f.__closure__ else ():
+    imported = [sys.modules[name] for name in sorted(names) if name in sys.modules]
+    for x in [*imported, *(gc.get_referents(*f.__closure__) if f.__closure__ else ())]:
         if type(x) is types.ModuleType and not is_foreign(x.__name__):
             found += named_objects(vars(x), names)
     return found

@@ -119,12 +119,11 @@ HOLDERS = 4  # of a gradient that nobody else has: the list, enumerate, and a na
 
 
 @cache
-def prover(name: str = "proved_run") -> Callable[..., Any]:
+def prover(name: str = "proved_run") -> Any:
     """A function of ``shadow.py``, imported at the first call."""
     from . import shadow
 
-    found: Callable[..., Any] = getattr(shadow, name)
-    return found
+    return getattr(shadow, name)
 
 
 def known_counts(memory: Any, f: Any, args: Any, options: Any) -> set[tuple[int, int]] | None:
@@ -144,7 +143,7 @@ def known_counts(memory: Any, f: Any, args: Any, options: Any) -> set[tuple[int,
         return None
     # Most often there is one argument, and it is like the last one: then no key is built and looked up.
     x: Any = args[0] if len(args) == 1 and not options else None
-    if type(x) is not kind or (kind is not float and (x.dtype is not dtype or x.shape != shape)):
+    if type(x) is not kind or (dtype is not None and (x.dtype is not dtype or x.shape != shape)):
         counts = proofs.get(pytree.kind_of((args, options) if options else args, prover("kind_of_object")))
         if type(x) is float or (type(x) is np.ndarray and x.dtype is not pytree.OBJECT):
             memory[4:] = type(x), getattr(x, "shape", None), getattr(x, "dtype", None), counts
@@ -218,8 +217,10 @@ class Trace:
                 if (record := gradient_target(x)) is not None:
                     self._stops[record], n = stop_set(record, own, self.first)
                     reached += n
-            if counts is not None and (way := (steps, reached)) not in counts:
-                prover("note_way")(counts, way, run, f, unused, args, options, places)
+            if counts is not None:
+                last_steps, last_reached = counts.last
+                if steps != last_steps or reached != last_reached:  # in a third of what looking up a pair takes
+                    prover("note_way")(counts, (steps, reached), run, f, unused, args, options, places)
 
     def stop(self, z: Any) -> set[Any] | None:
         """Where a pass from ``z`` ends: our leaves, and what does not depend on them. None if it reaches no leaf."""
@@ -356,7 +357,7 @@ def proved_call(f: Callable[..., Any], args: tuple[Any, ...], leaves: list[Any],
     (result, start, steps), counts = prover()(counts, *call)
     root = gradient_target(result[0])
     way = steps, 0 if root is None else stop_set(root, set(), start)[1]
-    if counts is not None and way not in counts:
+    if counts is not None and way != counts.last:
         prover("note_way")(counts, way, *call)
     return result
 
@@ -401,10 +402,9 @@ def check_function(f: Any) -> None:
     if callable(f):
         return
     if isinstance(f, NodeRole):
-        name: Any = f.name
         raise TypeError(
-            f"a function is needed here, as in af.grad(lambda x: x * x)(3.0), and {name} is a node. The "
-            f"gradients of a node: {name}.backward(), then x.grad; or gx, gy = af.gradients({name}, [x, y])"
+            f"a function is needed here, as in af.grad(lambda x: x * x)(3.0), and {f.name} is a node. The "
+            f"gradients of a node: {f.name}.backward(), then x.grad; or gx, gy = af.gradients({f.name}, [x, y])"
         )
     raise TypeError(f"a function is needed here, as in af.grad(lambda x: x * x)(3.0), not {type(f).__name__} {f!r:.40}")
 

@@ -369,13 +369,15 @@ class GradientFunction(FunctionOfFunction):
 
     def __init__(self, f: Callable[..., Any], how: dict[str, Any]) -> None:
         super().__init__(f, how)
-        self.memory: list[Any] = []  # of its proof
+        self.memory: list[Any] | None = None  # of its proof, from the second call on
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         """Of the arguments of f."""
         how, which = self.how, self.how["which"]
         unused = None if "aux" in how else how["allow_unused"]
         trace = Trace(self.f, how["argnum"], args, options, memory=self.memory, unused=unused)
+        if self.memory is None:
+            self.memory = []
         z, aux = _with_aux(trace.z) if "aux" in how else (trace.z, None)
         if pytree.is_container(z):
             kind = type(z).__name__

@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import dis
 import functools
+import gc
 import sys
 import time
 import types
@@ -24,14 +25,13 @@ import weakref
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar, copy_context
-from itertools import repeat
 from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
 from ..backends.registry import on_host
-from ..backprop.second_runs import is_users, mark, named_by, reachable
+from ..backprop.second_runs import is_busy, is_users, mark, named_by, reachable
 from ..backprop.snapshots import MISSING, Snapshot, cell_value, others_run, silence, slots_of
 from ..base import pytree
 from ..base.errors import LostGradientError, UnprovedWarning
@@ -55,9 +55,16 @@ COUNTS = 8  # ways that are looked at, of one function and kind of arguments
 MOST = 1000  # functions whose proofs are remembered, and kinds of arguments of each
 
 
+class Ways(set[tuple[int, int]]):
+    """How many operations a function has recorded, and how many of them its results need, for some kind of arguments:
+    as far as that has been looked at. ``last``: at the last call."""
+
+    last = -1, -1
+
+
 class Proofs(dict[Any, Any]):
-    """What is proved of a function: the arguments by which it is differentiated -> Proofs: kind of arguments -> pairs,
-    how many operations it has recorded, and how many of them its results need. Without any, it is looked at."""
+    """What is proved of a function: the arguments by which it is differentiated -> Proofs: kind of arguments -> Ways.
+    Without any, it is looked at."""
 
     __hash__, __eq__ = object.__hash__, object.__eq__  # type: ignore[assignment]
 
@@ -72,7 +79,7 @@ CLASS, CODE = attrgetter("__class__"), attrgetter("__code__")
 CONTAINERS = (list, tuple, dict, deque, set, frozenset, types.MappingProxyType)
 NAMED = (type, types.FunctionType, types.BuiltinFunctionType, np.ufunc)  # not what the user's __getattr__ answers
 GROWING = (list, dict, deque, OrderedDict, defaultdict)
-OPEN = ("types", "collections", "weakref", "_thread", "_contextvars")  # modules of Python's whose objects hold others
+OPEN = sys.stdlib_module_names - {"builtins"}  # modules of Python's whose objects may hold others
 LOAD_GLOBAL, EXTENDED = dis.opmap["LOAD_GLOBAL"], dis.opmap["EXTENDED_ARG"]
 WRAPPED = ("fget", "__func__", "func")  # of properties, of methods of classes and static ones, of cached properties
 SINGLE = (int, float, complex, np.generic, NodeRole)
@@ -107,31 +114,32 @@ def proved_run(counts: Any, *call: Any) -> tuple[Any, Any]:
         result = run()
         if not always and (refuse or switches.depth > 1) and (found := INNER.get()) is not None:
             # In a recording, derivatives of numbers that it knows are told: these are the same in each call.
-            leaves = map(type, result[2]) if refuse and places else ()
-            if not refuse or any(map(issubclass, leaves, repeat(np.ndarray))):
+            leaves = result[2] if refuse and places else ()
+            if not refuse or any([isinstance(x, np.ndarray) for x in leaves]):
                 found.setdefault(id(code_of(f)), []).extend([] if refuse else numbers_with_gradient(result[:1], unused))
         return result, None
     result, looked = Proof(*call).run_and_look()
     return result, counts if looked else None
 
 
-def counts_of(f: Any, args: Any, options: Any, place: Any, memory: Any = None) -> set[tuple[int, int]]:
+def counts_of(f: Any, args: Any, options: Any, place: Any, memory: Any = None) -> Ways:
     """The numbers with which ``f`` is proved for such arguments. ``place``: of what a proof does not hold elsewhere."""
     proofs, kind = proofs_of(f, place, memory), pytree.kind_of((args, options) if options else args, kind_of_object)
     if (counts := proofs.get(kind)) is None:
         if len(proofs) > MOST:
             proofs.clear()
-        proofs[kind] = counts = set()
+        proofs[kind] = counts = Ways()
     return counts
 
 
-def note_way(counts: set[tuple[int, int]], way: tuple[int, int], *call: Any) -> None:
+def note_way(counts: Ways, way: tuple[int, int], *call: Any) -> None:
     """Note the numbers of a call. It has been looked at if there are no others; else it is now."""
-    if len(counts) < COUNTS:
-        if not counts or Proof(*call).look_afterwards():
-            counts.add(way)
-        else:
-            counts.clear()  # the next call is looked at
+    if way in counts or len(counts) >= COUNTS or not counts or Proof(*call).look_afterwards():
+        counts.last = way
+        counts |= {way} if len(counts) < COUNTS else set()
+    else:
+        counts.clear()  # the next call is looked at
+        counts.last = Ways.last
 
 
 def proofs_of(f: Any, place: Any = None, memory: list[Any] | None = None) -> Proofs:
@@ -151,7 +159,7 @@ def proofs_of(f: Any, place: Any = None, memory: list[Any] | None = None) -> Pro
     key = id(holder), id(beside), id(code)
     known = PROVED.get(key)
     if known and known[0]() is holder and known[2] == marks and is_unchanged(known[3]):
-        kinds, proofs = [*map(type, held)], known[4].setdefault(place, Proofs())
+        kinds, proofs = [*map(type, held)], known[4].get(place) or known[4].setdefault(place, Proofs())
         if memory is not None and code is not None and (marks == kinds or holder is f):
             memory[:] = code, [*zip(cells, kinds, strict=True)], known[3], proofs, *[None] * 4
         return proofs
@@ -260,7 +268,8 @@ def decides(x: Any) -> bool:
 
 def holds(x: Any) -> bool:
     """Is it a container or an object of the user's, in which functions may be?"""
-    return isinstance(x, CONTAINERS) or type(x).__module__ in OPEN or is_users(type(x))
+    is_open = isinstance(x, CONTAINERS) or is_users(type(x))
+    return is_open or (str(type(x).__module__).partition(".")[0] in OPEN and not is_busy(type(x)))
 
 
 def parts_of(x: Any) -> list[Any]:
@@ -275,10 +284,8 @@ def places_in(x: Any) -> list[tuple[Callable[[Any], Any], Any]]:
     kind = type(x)
     if kind is types.FunctionType:
         given = [*(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values()]
-        names = (
-            ("__defaults__", "__kwdefaults__") if any([decides(v) or not isinstance(v, SINGLE) for v in given]) else ()
-        )
-        places: list[Any] = [(value_at, (weak(x), name)) for name in names]
+        decide = any([decides(v) or not isinstance(v, SINGLE) for v in given])
+        places: list[Any] = [(value_at, (weak(x), name)) for name in ("__defaults__", "__kwdefaults__") if decide]
         places += [(cell_value, cell) for cell in x.__closure__ or ()]
         if is_users(x):
             for each in named_by(x):
@@ -298,10 +305,9 @@ def places_in(x: Any) -> list[tuple[Callable[[Any], Any], Any]]:
     if kind is ContextVar:
         return [(value_in_context, x)]
     if isinstance(x, type):
-        own = [
-            (vars(x).get, name) for name, v in [*vars(x).items()] if name[:2] != "__" or type(v) is types.FunctionType
-        ]
-        return [*own, *[(same_object, base) for base in (kind, *x.__bases__)]] if is_users(x) else []
+        own = gc.get_referents(vars(x))[0]  # Python shows a proxy, which takes longer to read
+        found = [(own.get, name) for name, v in [*own.items()] if name[:2] != "__" or type(v) is types.FunctionType]
+        return [*found, *[(same_object, base) for base in (kind, *x.__bases__)]] if is_users(x) else []
     places = [(vars(x).get, name) for name in [*getattr(x, "__dict__", ())] if name[:2] != "__"]
     base: Any = next((base for base in CONTAINERS if isinstance(x, base)), None)  # a subclass may have other methods
     if base in (list, tuple, deque):
@@ -332,12 +338,8 @@ def value_in_context(x: ContextVar[Any]) -> Any:
 
 
 def value_at(place: tuple[Any, str]) -> Any:
-    """What is in a slot of an object; MISSING if nothing is, or if the object is gone."""
-    x, name = place
-    try:
-        return getattr(x, name, MISSING)
-    except ReferenceError:
-        return MISSING
+    """What is in a slot of an object; MISSING if nothing is. ReferenceError: the object is gone."""
+    return getattr(*place, MISSING)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -411,8 +413,8 @@ class Proof:
         began, busy = time.perf_counter(), busy_time()
         self.result, self.inner = gathered(self.run)
         self.seconds, self.busy = time.perf_counter() - began, busy_time() - busy
-        found = pytree.tree_leaves(self.result)
-        self.is_on_host = all([isinstance(x, np.ndarray) for x in found if gradient_target(x) is not None])
+        nodes = [x for x in pytree.tree_leaves(self.result) if gradient_target(x) is not None]
+        self.is_on_host = all([isinstance(x, np.ndarray) for x in nodes])
 
     def run_and_look(self) -> tuple[Any, bool]:
         """Make the call, and look at it if that is possible; warn if it is not. Returns its result, and False if the
@@ -550,7 +552,7 @@ def check_captured(found: Any, f: Any, args: Sequence[Any], options: dict[str, A
         return
     captured = [x for x in reachable(f) if isinstance(x, NodeRole) and gradient_target(x) is not None]
     if not captured or keeps_history(list(leaves(found)), f, args, options):
-        proofs["captured"] = set()
+        proofs["captured"] = Ways()
     else:
         raise LostGradientError(
             f"{getattr(f, '__qualname__', f)} gets plain arrays, and reads numbers of {captured[0].name}, which it "
