@@ -288,7 +288,7 @@ def named_by(f: types.FunctionType) -> list[Globals]:
     imports."""
     names = names_in(f.__code__)
     found = named_objects(f.__globals__, names)
-    imported = [sys.modules[name] for name in sorted(names) if name in sys.modules]
+    imported = map(sys.modules.get, sorted(names & sys.modules.keys()))
     for x in [*imported, *(gc.get_referents(*f.__closure__) if f.__closure__ else ())]:
         if type(x) is types.ModuleType and not is_foreign(x.__name__):
             found += named_objects(vars(x), names)
