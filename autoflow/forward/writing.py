@@ -56,9 +56,9 @@ def write_noted(
         else:
             note.stamp(now())
         raise
-    note.was_written(now())  # after the write: everything computed from the old numbers is older
-    for one in made:
+    for one in made:  # after the write: everything computed from the old numbers is older
         one.number = now()
+    note.was_written(now() if record is None else record.number)
     for one in made:
         one.extra.unfinished = None  # type: ignore[union-attr]  # each has been given extras
 
