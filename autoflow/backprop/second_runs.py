@@ -268,11 +268,11 @@ def modules_of(x: Any) -> tuple[Any, Any]:
 
 def named_by(f: types.FunctionType) -> list[Globals]:
     """What a function may mean by its names: in its globals, and in modules of the user's that it finds there, in its
-    closure, by an import, or in another such module (``config.rng``)."""
+    closure, among its defaults, by an import, or in another such module (``config.rng``)."""
     names = names_in(f.__code__)
     found, seen = [Globals(f.__globals__, names)], {id(f.__globals__)}
     queue = [*found[0].values().values(), *map(sys.modules.get, sorted(names & sys.modules.keys()))]
-    queue += gc.get_referents(*f.__closure__ or ())
+    queue += *gc.get_referents(*f.__closure__ or ()), *(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()
     for x in queue:
         if issubclass(type(x), types.ModuleType) and id(vars(x)) not in seen and not is_foreign(x.__name__):
             seen.add(id(vars(x)))

@@ -426,24 +426,29 @@ def test_what_is_beside_the_numbers_of_an_argument_is_put_back() -> None:
     assert generator.bit_generator.state == once.bit_generator.state
 
 
-@pytest.mark.parametrize("is_imported", [True, False])
-def test_what_a_module_holds_is_put_back(monkeypatch: pytest.MonkeyPatch, is_imported: bool) -> None:
-    """A module that is imported inside, or one in another module that holds something of the module's own name."""
+@pytest.mark.parametrize("way", ["an import inside", "a module in a module", "a default", "a keyword's default"])
+def test_what_a_module_holds_is_put_back(monkeypatch: pytest.MonkeyPatch, way: str) -> None:
+    """A module that is imported inside, one in another module, with something of its own name in it, and a default."""
     monkeypatch.setitem(sys.modules, "of_a_user", module := types.ModuleType("of_a_user"))
     package: Any = types.ModuleType("package")
     package.seen, module.seen = module, []  # type: ignore[attr-defined]
 
+    def counted(seen: list[int]) -> int:
+        seen.append(len(seen) + 1)
+        return seen[-1]
+
     def imported(v: Any) -> Any:
         from of_a_user import seen  # type: ignore[import-not-found]
 
-        seen.append(len(seen) + 1)
-        return np.sum(v * v * seen[-1])
+        return np.sum(v * v * counted(seen))
 
-    def found(v: Any) -> Any:
-        package.seen.seen.append(len(package.seen.seen) + 1)
-        return np.sum(v * v * package.seen.seen[-1])
-
-    assert np.array_equal(af.grad(imported if is_imported else found)(V), 2 * V)
+    ways = {
+        "an import inside": imported,
+        "a module in a module": lambda v: np.sum(v * v * counted(package.seen.seen)),
+        "a default": lambda v, held=module: np.sum(v * v * counted(held.seen)),
+        "a keyword's default": lambda v, *, held=module: np.sum(v * v * counted(held.seen)),
+    }
+    assert np.array_equal(af.grad(ways[way])(V), 2 * V)
     assert module.seen == [1]  # type: ignore[attr-defined]
 
 

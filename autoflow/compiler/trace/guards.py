@@ -35,7 +35,7 @@ from typing import Any
 import numpy as np
 
 from ...backprop.second_runs import GENERATORS, OWN, is_at, is_foreign, state_of
-from ...backprop.snapshots import OF_FUNCTIONS, is_iterator, position_of
+from ...backprop.snapshots import MISSING, OF_FUNCTIONS, is_iterator, position_of
 from ...base.errors import CompileError
 from ...nodes.grads import read_grad
 from ...nodes.nodes import NodeRole, current_record
@@ -244,9 +244,9 @@ class Guards:
         lists = {id(container) for container, _ in self.collections}
         for container, key, child in self.edges:
             is_attribute = isinstance(key, str) and not isinstance(container, MAPPINGS)
-            how = reachable.follow if isinstance(container, HOLDERS) else getattr if is_attribute else None
-            if how or not (isinstance(container, tuple) or id(container) in lists):
-                self.places.append((how, container, key, child))
+            ask: Any = reachable.follow if isinstance(container, HOLDERS) else getattr if is_attribute else None
+            if ask or not (isinstance(container, tuple) or id(container) in lists):
+                self.places.append((ask, container, key, child))
         for holder, array, read, mark in self.contents.values():
             if isinstance(holder, NodeRole):
                 self.places.append((getattr, holder, "_value", array))
@@ -285,7 +285,7 @@ class Guards:
             for x in (*classes, *users) if name[:2] == name[-2:] == "__" else ():
                 value = reachable.follow(x, name)
                 # Not one that is missing, since attributes are counted, nor a method, which is a new object each time.
-                if value is not reachable.MISSING and is_equal(value, reachable.follow(x, name)):
+                if value is not MISSING and is_equal(value, reachable.follow(x, name)):
                     self.places.append((getattr, x, name, value))
                     if isinstance(value, COLLECTIONS):
                         self.collections.append((value, reachable.elements_of(value)))
