@@ -124,21 +124,14 @@ def reachable(*roots: Any, referents_of: ByType | None = None, limit: int = LIMI
     except immutable objects. The globals of a function appear as :class:`Globals`. ``referents_of``: for each type, how
     to find what its objects refer to."""
     referents_of = REFERENTS if referents_of is None else referents_of
-    queue: list[Any] = [*OWN, *map(holder_of_state, [x for x in roots if not isinstance(x, CONSTANTS)])]
+    queue: list[Any] = [*OWN, *roots]
     seen = {id(x) for x in queue}
     for x in queue:
         for child in referents_of[type(x)](x):
-            if referents_of[type(child)] is not constant and len(queue) < limit:
-                child = child.bit_generator if isinstance(child, np.random.Generator) else child
-                if id(child) not in seen:
-                    seen.add(id(child))
-                    queue.append(child)
+            if referents_of[type(child)] is not constant and len(queue) < limit and id(child) not in seen:
+                seen.add(id(child))
+                queue.append(child)
     return queue
-
-
-def holder_of_state(x: Any) -> Any:
-    """The object that holds the state of a Generator, which others may share; anything else unchanged."""
-    return x.bit_generator if isinstance(x, np.random.Generator) else x
 
 
 class ByType(dict[type, Any]):
@@ -273,25 +266,18 @@ def modules_of(x: Any) -> tuple[Any, Any]:
     return x.__module__, x.__globals__.get("__name__") if isinstance(x, types.FunctionType) else x.__module__
 
 
-def named_objects(namespace: dict[str, Any], names: frozenset[str]) -> list[Globals]:
-    """The objects that code may reach by its names, also through modules: ``config.rng``."""
-    found = [Globals(namespace, names)]
-    for name in sorted(names & namespace.keys()):
-        value = namespace[name]
-        if isinstance(value, types.ModuleType) and vars(value) is not namespace and not is_foreign(value.__name__):
-            found += named_objects(vars(value), names - {name})
-    return found
-
-
 def named_by(f: types.FunctionType) -> list[Globals]:
-    """The same of a function: in its globals, and in modules of the user's that its closure holds, or that it
-    imports."""
+    """What a function may mean by its names: in its globals, and in modules of the user's that it finds there, in its
+    closure, among its defaults, by an import, or in another such module (``config.rng``)."""
     names = names_in(f.__code__)
-    found = named_objects(f.__globals__, names)
-    imported = map(sys.modules.get, sorted(names & sys.modules.keys()))
-    for x in [*imported, *(gc.get_referents(*f.__closure__) if f.__closure__ else ())]:
-        if type(x) is types.ModuleType and not is_foreign(x.__name__):
-            found += named_objects(vars(x), names)
+    found, seen = [Globals(f.__globals__, names)], {id(f.__globals__)}
+    queue = [*found[0].values().values(), *map(sys.modules.get, sorted(names & sys.modules.keys()))]
+    queue += *gc.get_referents(*f.__closure__ or ()), *(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()
+    for x in queue:
+        if issubclass(type(x), types.ModuleType) and id(vars(x)) not in seen and not is_foreign(x.__name__):
+            seen.add(id(vars(x)))
+            found.append(Globals(vars(x), names))
+            queue += found[-1].values().values()
     return found
 
 

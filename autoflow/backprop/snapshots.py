@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import array
 import ctypes
-import functools
 import gc
 import io
 import logging
@@ -38,6 +37,7 @@ import warnings
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -193,7 +193,7 @@ def note_of(kind: type) -> Callable[[Snapshot, Any], None] | None:
             read, slots = dict.copy if kind is dict else how.read, slots_of(kind)
             if kind is types_ or (type(types_) is tuple and kind in types_) or not (slots or kind.__dictoffset__):
                 return lambda s, x: s.notes.append((how, x, read(x)))
-            return functools.partial(Snapshot.note_attributes, slots=slots, how=how)
+            return partial(Snapshot.note_attributes, slots=slots, how=how)
     if issubclass(kind, NodeRole):
         return Snapshot.note_node
     if issubclass(kind, np.ndarray) or is_array(kind):
@@ -204,7 +204,7 @@ def note_of(kind: type) -> Callable[[Snapshot, Any], None] | None:
         return Snapshot.note_iterator
     if kind is tuple or issubclass(kind, SILENT) or second_runs.is_busy(kind):
         return None
-    return functools.partial(Snapshot.note_attributes, slots=slots_of(kind))
+    return partial(Snapshot.note_attributes, slots=slots_of(kind))
 
 
 def type_of(place: Any) -> str:
@@ -287,7 +287,7 @@ DECIDING = frozenset({str, int, bool, type(None), type})
 WORDS = frozenset({"flags", "setflags", "at", "random", "seterrcall", "errstate"})
 
 
-@functools.lru_cache(maxsize=4096)
+@lru_cache(maxsize=4096)
 def words_of(code: types.CodeType) -> set[str]:
     """Those of WORDS that code names, and "except" if it catches exceptions."""
     found = WORDS & {*code.co_names, *code.co_varnames, *code.co_freevars}
@@ -411,12 +411,6 @@ def refill_slot(place: tuple[Any, str], state: list[Any]) -> bool:
     return False
 
 
-def refill_node(x: Any, state: list[Any]) -> None:
-    """Restore the class and the slots of a node, or of its record."""
-    for slot, value in zip(STATE, state, strict=True):
-        refill_slot((x, slot), [value])
-
-
 def refill_hooks(x: Any, state: dict[str, dict[int, Any]]) -> None:
     """Restore the hooks of a Variable or a record."""
     for when, table in hooks_of(x).items():
@@ -433,7 +427,7 @@ def refill_attributes(x: Any, state: tuple[dict[str, Any], dict[str, Any]]) -> N
 def refill_named(names: tuple[str, ...], x: Any, state: tuple[Any, ...]) -> None:
     """Restore the attributes of these names."""
     for name, value in zip(names, state, strict=True):
-        setattr(x, name, value)
+        refill_slot((x, name), [value])
 
 
 def content_of(x: Any) -> Any:
@@ -472,25 +466,21 @@ ATTRIBUTES = Kind(
 )  # fmt: skip
 CLASS = Kind(lambda x: dict(vars(x)), refill_class, same_objects)
 DECIMAL = Kind(operator.methodcaller("__reduce__"), lambda x, state: x.__init__(*state[1]), operator.eq)
-NODE = Kind(lambda x: [getattr(x, slot, MISSING) for slot in STATE], refill_node, same_objects)
+NODE = Kind(lambda x: [getattr(x, slot, MISSING) for slot in STATE], partial(refill_named, STATE), same_objects)
 HOOKS = Kind(lambda x: {when: dict(table) for when, table in hooks_of(x).items()}, refill_hooks, operator.eq)
 SLOT = Kind(lambda place: [getattr(place[0], place[1], MISSING)], refill_slot, same_objects)
 BYTES = Kind(bytes, refill_bytes, second_runs.same_state)
 NUMPYS_BITS = Kind(second_runs.state_of_own, second_runs.put_state, second_runs.same_state)
 KINDS_OF: list[tuple[Any, Kind]] = [
-    (OrderedDict, Kind(
-        lambda x: dict(OrderedDict.items(x)), lambda x, s: refill_mapping(x, s, OrderedDict), same_objects
-    )),
+    (OrderedDict, Kind(lambda x: dict(OrderedDict.items(x)), partial(refill_mapping, base=OrderedDict), same_objects)),
     (dict, DICT),
-    *[(base, Kind(lambda x, base=base: [*base.__iter__(x)], functools.partial(refill_elements, base), same_objects))  # type: ignore[misc]
+    *[(base, Kind(lambda x, base=base: [*base.__iter__(x)], partial(refill_elements, base), same_objects))  # type: ignore[misc]
       for base in (list, deque, set)],
     ((bytearray, array.array, ctypes.Structure.__base__), BYTES),
-    (types.CellType, Kind(
-        lambda x: [cell_value(x)], lambda x, s: refill_slot((x, "cell_contents"), s), same_objects
-    )),
-    *[(kind, Kind(operator.attrgetter(*names), functools.partial(refill_named, names), same_objects))
+    (types.CellType, Kind(lambda x: [cell_value(x)], partial(refill_named, ("cell_contents",)), same_objects)),
+    *[(kind, Kind(operator.attrgetter(*names), partial(refill_named, names), same_objects))
       for kind, names in ((types.FunctionType, OF_FUNCTIONS), (BaseException, ("args", "__traceback__")))],
-    *[(base, Kind(content_of, functools.partial(refill_file, base), operator.eq))
+    *[(base, Kind(content_of, partial(refill_file, base), operator.eq))
       for base in (io.StringIO, io.BytesIO)],
     (second_runs.Globals, Kind(second_runs.Globals.values, refill_names, same_objects)),
     (random.Random, Kind(second_runs.state_of, second_runs.put_state, operator.eq)),
@@ -506,7 +496,7 @@ def slots_of(kind: type) -> list[str]:
     return [*names, *(["__class__"] if second_runs.is_users(kind) else [])]
 
 
-@functools.lru_cache(maxsize=second_runs.MANY)
+@lru_cache(maxsize=second_runs.MANY)
 def is_iterator(kind: type) -> bool:
     """Do its objects move on when they are used: iterators of Python's own, files, queues?"""
     in_c = second_runs.of_library(kind.__module__) and (not kind.__dictoffset__ or kind.__module__ == "_io")

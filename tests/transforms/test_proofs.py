@@ -410,29 +410,45 @@ def in_three_calls(name: str, kind: str, prove: str, longer: int = 0) -> list[An
 
 
 def test_what_is_beside_the_numbers_of_an_argument_is_put_back() -> None:
-    generator, once, counter = np.random.default_rng(0), np.random.default_rng(0), types.SimpleNamespace(n=0)
+    class Counted(np.random.Generator):
+        n = 0
+
+    generator, once, counter = Counted(np.random.PCG64(0)), np.random.default_rng(0), types.SimpleNamespace(n=0)
     once.normal()
 
     def f(p: Any) -> Any:
         p["counter"].n += 1
+        p["generator"].n += 1
         return np.sum(p["w"] * p["generator"].normal())
 
     af.grad(f)({"w": V, "generator": generator, "counter": counter})
-    assert counter.n == 1
+    assert counter.n == generator.n == 1
     assert generator.bit_generator.state == once.bit_generator.state
 
 
-def test_what_a_module_holds_that_is_imported_inside_is_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("way", ["an import inside", "a module in a module", "a default", "a keyword's default"])
+def test_what_a_module_holds_is_put_back(monkeypatch: pytest.MonkeyPatch, way: str) -> None:
+    """A module that is imported inside, one in another module, with something of its own name in it, and a default."""
     monkeypatch.setitem(sys.modules, "of_a_user", module := types.ModuleType("of_a_user"))
-    module.seen = []  # type: ignore[attr-defined]
+    package: Any = types.ModuleType("package")
+    package.seen, module.seen = module, []  # type: ignore[attr-defined]
 
-    def f(v: Any) -> Any:
+    def counted(seen: list[int]) -> int:
+        seen.append(len(seen) + 1)
+        return seen[-1]
+
+    def imported(v: Any) -> Any:
         from of_a_user import seen  # type: ignore[import-not-found]
 
-        seen.append(len(seen) + 1)
-        return np.sum(v * v * seen[-1])
+        return np.sum(v * v * counted(seen))
 
-    assert np.array_equal(af.grad(f)(V), 2 * V)
+    ways = {
+        "an import inside": imported,
+        "a module in a module": lambda v: np.sum(v * v * counted(package.seen.seen)),
+        "a default": lambda v, held=module: np.sum(v * v * counted(held.seen)),
+        "a keyword's default": lambda v, *, held=module: np.sum(v * v * counted(held.seen)),
+    }
+    assert np.array_equal(af.grad(ways[way])(V), 2 * V)
     assert module.seen == [1]  # type: ignore[attr-defined]
 
 

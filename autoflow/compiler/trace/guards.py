@@ -34,8 +34,8 @@ from typing import Any
 
 import numpy as np
 
-from ...backprop.second_runs import GENERATORS, OWN, holder_of_state, is_at, is_foreign, state_of
-from ...backprop.snapshots import is_iterator, position_of
+from ...backprop.second_runs import GENERATORS, OWN, is_at, is_foreign, state_of
+from ...backprop.snapshots import MISSING, OF_FUNCTIONS, is_iterator, position_of
 from ...base.errors import CompileError
 from ...nodes.grads import read_grad
 from ...nodes.nodes import NodeRole, current_record
@@ -43,7 +43,7 @@ from ...program.places import Activation
 from ..matching import CAPTURED
 from ..program import Program
 from . import reachable
-from .reachable import ARRAYS, BUFFERS, COLLECTIONS, HOLDERS, MAPPINGS, Edge, is_equal, making, may_be_called
+from .reachable import ARRAYS, BUFFERS, COLLECTIONS, CONTAINERS, HOLDERS, MAPPINGS, Edge, is_equal, may_be_called
 
 OPAQUE = (types.ModuleType, types.CodeType, np.dtype, NodeRole, Activation, *BUFFERS)  # not searched further
 subclasses_of: Callable[[type], list[type]] = type.__subclasses__  # also of metaclasses
@@ -77,13 +77,11 @@ class Guards:
     def __init__(self, f: Callable[..., Any], others: list[Any]) -> None:
         """``others``: arguments that are not arrays, such as a model."""
         self.edges: list[tuple[Any, Any, Any]] = []  # container, key, what was there
-        self.states: list[tuple[Any, Any]] = []  # random generators, and their states
-        self.iterators: list[tuple[Any, Any]] = []  # and how far they were
+        self.moving: list[tuple[Any, Callable[[], Any], Any]] = []  # generators, iterators, and how far they were
         self.collections: list[tuple[Any, list[Any]]] = []  # and what was in them
         self.contents: dict[int, tuple[Any, Any, Callable[[], Any], Any]] = {}  # id -> holder, array, how to read it
         # How to read (None: an item), where, and what is there: also attributes of cells, functions and nodes.
         self.places: list[tuple[Callable[[Any, Any], Any] | None, Any, Any, Any]] = []
-        self.arrays: list[tuple[Any, Any, Any]] = []  # arrays, their shape and dtype
         self.others: list[tuple[Callable[[], Any], Any]] = []  # the called function, and its result
         self.named: set[str] = set()  # all names in their code
         self.called: set[str] = set()  # those that it does not only ask for
@@ -95,7 +93,7 @@ class Guards:
         self.is_recorded = False  # then nothing is refused any more
         for x in (*OWN, *self.roots):
             self.note(x)
-        self.search(self.roots, [edge for x in self.roots if isinstance(x, type) for edge in making(x)])
+        self.search(self.roots, [edge for x in self.roots if isinstance(x, type) for edge in reachable.making(x)])
         if not reachable.ENVIRONMENT.isdisjoint(self.named):
             self.search([os.environ], [])
         asked = [name for name in ATTRIBUTES if name in self.named or reachable.BY_TEXT & self.named]
@@ -114,9 +112,7 @@ class Guards:
             if isinstance(child, types.ModuleType) and isinstance(x, types.FunctionType) and (x, child) not in modules:
                 modules.add((x, child))
                 queue += reachable.edges_of_module(child, x)
-            is_element = isinstance(x, (tuple, frozenset, *COLLECTIONS)) and (
-                container is x or type(container) is tuple
-            )
+            is_element = isinstance(x, CONTAINERS) and (container is x or type(container) is tuple)
             if is_element and reachable.is_number(child):
                 continue  # a tuple stays what it is, of the others all elements are compared
             waits = isinstance(key, str) and key not in self.named and reachable.waits_for_name(x, key, child)
@@ -126,7 +122,7 @@ class Guards:
             self.edges.append((container, key, child))
             if isinstance(child, type) and child not in self.made and may_be_called(x, container, key, child):
                 self.made.add(child)
-                queue += making(child)
+                queue += reachable.making(child)
             if id(child) in self.found or reachable.is_number(child):
                 continue
             if len(self.edges) > LIMIT:
@@ -155,21 +151,22 @@ class Guards:
 
     def note(self, x: Any) -> None:
         """Remember where a generator or an iterator is, and what is in an array or a buffer."""
-        holder, array = holder_of_state(x), getattr(x, "_value", None) if isinstance(x, NodeRole) else x
-        if isinstance(array, (*ARRAYS, *BUFFERS)):
+        holder = x.bit_generator if isinstance(x, np.random.Generator) else x  # of the state, which others may share
+        if isinstance(array := array_in(x), (*ARRAYS, *BUFFERS)):
             self.contents.setdefault(id(array), (x, array, *reachable.reader(array)))
         elif self.is_recorded:
             return
         elif isinstance(holder, (*GENERATORS, np.random.SeedSequence)):
             seeds = getattr(holder, "seed_seq", None)  # from which others are spawned
-            self.states += [(g, state_of(g)) for g in (holder, *([seeds] if hasattr(seeds, "state") else []))]
+            for g in (holder, *([seeds] if hasattr(seeds, "state") else [])):
+                self.moving.append((g, partial(is_at, g, state_of(g)), True))
         elif is_iterator(type(x)):  # type: ignore[arg-type]
             if position_of(x) is None:
                 raise CompileError(
                     f"the compiled function finds an iterator outside, a {type(x).__name__}: it would give its first "
                     f"element to all calls. Call next() outside, and pass what it gives as an argument."
                 )
-            self.iterators.append((x, position_of(x)))
+            self.moving.append((x, partial(position_of, x), position_of(x)))
 
     def enter(self, x: Any) -> list[Edge]:
         """The edges from an object. Remembers how many attributes it has, what is in a collection, the parts of a
@@ -177,8 +174,7 @@ class Guards:
         if isinstance(x, COLLECTIONS):
             self.collections.append((x, reachable.elements_of(x)))
         elif isinstance(x, types.FunctionType):
-            parts = ("__code__", "__defaults__", "__kwdefaults__")
-            self.places += [(getattr, x, name, v) for name in parts if (v := getattr(x, name)) is not None]
+            self.places += [(getattr, x, name, v) for name in OF_FUNCTIONS if (v := getattr(x, name)) is not None]
             # What it finds in Python's own namespace or nowhere, as long as no global of that name comes up.
             if missing := reachable.names_of(x.__code__).read - x.__globals__.keys():
                 self.others.append((partial(x.__globals__.keys().isdisjoint, missing), True))
@@ -197,16 +193,13 @@ class Guards:
 
     def changes(self) -> Iterator[str]:
         """What the function changed that it shares with others, and what to do instead."""
-        for generator, state in self.states:
-            if is_at(generator, state):
-                continue
-            # If no code of the function's can have drawn, another thread has.
-            if not any([generator is x for x in OWN]) or reachable.may_have_drawn(self.named, self.reached()):
-                yield f"draws random numbers: {SAME}. Draw them outside and pass them as an argument, {WAY_OUT}"
-        for x, place in self.iterators:
-            if position_of(x) != place:
+        for x in [x for x, read, mark in self.moving if read() != mark]:
+            if is_iterator(type(x)):  # type: ignore[arg-type]
                 what = f"takes elements of an iterator from outside, a {type(x).__name__}"
                 yield f"{what}: {SAME}. Call next() outside, and pass what it gives as an argument"
+            # If no code of the function's can have drawn, another thread has.
+            elif not any([x is own for own in OWN]) or reachable.may_have_drawn(self.named, self.reached()):
+                yield f"draws random numbers: {SAME}. Draw them outside and pass them as an argument, {WAY_OUT}"
         for container, key, child in self.edges:
             if not is_equal(reachable.follow(container, key), child):
                 what = f"changes {item_name(container, key)}, which it found outside"
@@ -240,7 +233,7 @@ class Guards:
                 users += [part for cls in users for part in subclasses_of(cls)]
             classes = {*users} - self.made
             special = [cls for cls in classes if not is_foreign(type(cls).__module__)]  # of metaclasses
-            self.search(special, [edge for cls in classes for edge in making(cls)])
+            self.search(special, [edge for cls in classes for edge in reachable.making(cls)])
         captured = read_by(program) if self.attributes or not all_contents else set()
         ignored = {*replaced} if all_contents else captured | replaced
         for how, node, name, value in self.attributes:
@@ -250,19 +243,17 @@ class Guards:
                 ignored.add(id(value))
         lists = {id(container) for container, _ in self.collections}
         for container, key, child in self.edges:
-            if isinstance(container, HOLDERS):
-                self.places.append((reachable.follow, container, key, child))
-            elif isinstance(key, str) and not isinstance(container, MAPPINGS):
-                self.places.append((getattr, container, key, child))
-            elif not isinstance(container, tuple) and id(container) not in lists:
-                self.places.append((None, container, key, child))
+            is_attribute = isinstance(key, str) and not isinstance(container, MAPPINGS)
+            ask: Any = reachable.follow if isinstance(container, HOLDERS) else getattr if is_attribute else None
+            if ask or not (isinstance(container, tuple) or id(container) in lists):
+                self.places.append((ask, container, key, child))
         for holder, array, read, mark in self.contents.values():
             if isinstance(holder, NodeRole):
                 self.places.append((getattr, holder, "_value", array))
             if isinstance(array, np.ndarray):
-                self.arrays.append((array, array.shape, array.dtype))
-                for path in [path for path in ("flags.num", "strides") if path.partition(".")[0] in self.named]:
-                    self.others.append((partial(attrgetter(path), array), attrgetter(path)(array)))
+                paths = [path for path in ("flags.num", "strides") if path.partition(".")[0] in self.named]
+                read_form = attrgetter("shape", "dtype", *paths)
+                self.others.append((partial(read_form, array), read_form(array)))
             if id(array) not in ignored:
                 self.others.append((read, mark))
         self.watch_classes_and_functions()
@@ -272,10 +263,9 @@ class Guards:
             self.others.append((abc.get_cache_token, abc.get_cache_token()))
         is_read = "state" in self.named and any([isinstance(x, np.random.BitGenerator) for x in self.reached()])
         if is_read or copies or not READING.isdisjoint(self.named):
-            self.others += [(partial(is_at, *pair), True) for pair in self.states]
-            self.others += [(partial(position_of, x), place) for x, place in self.iterators]
+            self.others += [(read, mark) for _, read, mark in self.moving]
         self.others += [(partial(reachable.has_elements, *pair), True) for pair in self.collections]
-        self.edges, self.states, self.iterators, self.contents, self.roots, self.collections = [], [], [], {}, [], []
+        self.edges, self.moving, self.contents, self.roots, self.collections = [], [], {}, [], []
         self.attributes, self.found, self.made = [], set(), set()
 
     def watch_classes_and_functions(self) -> None:
@@ -295,7 +285,7 @@ class Guards:
             for x in (*classes, *users) if name[:2] == name[-2:] == "__" else ():
                 value = reachable.follow(x, name)
                 # Not one that is missing, since attributes are counted, nor a method, which is a new object each time.
-                if value is not reachable.MISSING and is_equal(value, reachable.follow(x, name)):
+                if value is not MISSING and is_equal(value, reachable.follow(x, name)):
                     self.places.append((getattr, x, name, value))
                     if isinstance(value, COLLECTIONS):
                         self.collections.append((value, reachable.elements_of(value)))
@@ -309,9 +299,6 @@ class Guards:
                     return False
         except (KeyError, IndexError, ValueError, AttributeError):  # it is no longer there
             return False
-        for array, shape, dtype in self.arrays:
-            if array.shape != shape or array.dtype is not dtype:
-                return False
         return not self.others or all([read() == mark for read, mark in self.others])
 
 

@@ -41,6 +41,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...backprop.second_runs import OWN, is_foreign, modules_of, same_bytes
+from ...backprop.snapshots import MISSING
 from ...base.lazy import ROWS
 from ...base.transformed import FunctionOfFunction
 from ...table.table import RULES
@@ -107,7 +108,7 @@ def edges_of(x: Any) -> Iterator[tuple[Any, Any]]:
     elif type(x) is not np.ndarray:
         yield from ((x, name) for name in HELD if isinstance(x, HOLDING) and hasattr(x, name))
         yield from edges_of_object(x)
-    if isinstance(x, (*COLLECTIONS, tuple, frozenset)) and type(x).__module__ != "builtins":
+    if isinstance(x, CONTAINERS) and type(x).__module__ != "builtins":
         yield from edges_of_object(x)
 
 
@@ -230,9 +231,6 @@ def code_in(code: types.CodeType) -> Iterator[types.CodeType]:
             yield from code_in(constant)
 
 
-MISSING = object()
-
-
 def follow(container: Any, key: Any) -> Any:
     """The object that the edge leads to now."""
     try:
@@ -299,6 +297,7 @@ def aliases(arrays: Iterable[Any]) -> tuple[int, ...]:
 SMALL = 4096  # bytes that are compared as one bytes object
 BUFFERS = (bytearray, array.array, memoryview, ctypes.c_int.__mro__[-2])  # the last: all that is C's
 COLLECTIONS = (list, *MAPPINGS, set, deque)
+CONTAINERS = (tuple, frozenset, *COLLECTIONS)
 ARRAYS: tuple[Any, ...] = (np.ndarray, np.void)  # the second: rows of structured arrays
 CACHES = ("__slotnames__", "__annotations_cache__")
 
