@@ -322,9 +322,9 @@ class Batched(DuckArray):
 
     cast: Any = astype  # the primitive
 
-    def copy(self, order: str = "C") -> Any:
+    def copy(self, order: str | None = "C") -> Any:
         """As in NumPy."""
-        return self if self.is_number else NP.copy(self, order)
+        return self if self.is_number else NP.copy(self, order or "C")
 
     def flatten(self, order: Any = "C") -> Any:
         """As in NumPy."""
@@ -480,6 +480,13 @@ def wrap_batched(result: Any, layer: Layer, mapped: bool = True, view_of: Any = 
 def strides_of(x: Array) -> tuple[int, ...]:
     """The strides of an array, of a node's value, of what stands for an array; none where they are not known."""
     return x.strides if type(x) is np.ndarray else getattr(value_of(x), "strides", ())
+
+
+def in_memory(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, ...]:
+    """The axes in the order in which they lie in memory, the outermost first; those of length 1 do not matter."""
+    axes = [k for k, n in enumerate(shape) if n > 1]
+    ones = [k for k, n in enumerate(shape) if n <= 1]
+    return (*ones, *sorted(axes, key=lambda k: -abs(strides[k])))
 
 
 def is_outermost(x: Array) -> bool:

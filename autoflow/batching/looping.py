@@ -20,7 +20,7 @@ from ..nodes.nodes import NodeRole, value_of
 from ..nodes.versions import caller
 from ..table.facts import RAISING, of_kind
 from ..table.outside import public_name
-from .batched import Batched, Layer, in_order, layer_of, open_layer, shares_memory, strides_of, wrap_batched
+from .batched import Batched, Layer, in_memory, in_order, layer_of, open_layer, shares_memory, strides_of, wrap_batched
 
 # ---------------------------------------------------------------- one example after the other
 
@@ -259,13 +259,6 @@ def compare(function: Any, result: Any, one: Any, layer: Layer, arrays: Any, is_
         order = wanted if in_memory(one.shape, strides) != wanted or copy else None
     locked = type(inner) is np.ndarray and not one.flags.writeable
     return Manner(False, order, copy, locked)
-
-
-def in_memory(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, ...]:
-    """The axes in the order in which they lie in memory, the outermost first; those of length 1 do not matter."""
-    axes = [k for k, n in enumerate(shape) if n > 1]
-    ones = [k for k, n in enumerate(shape) if n <= 1]
-    return (*ones, *sorted(axes, key=lambda k: -abs(strides[k])))
 
 
 def is_same(a: Any, b: Any) -> bool:

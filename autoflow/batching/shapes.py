@@ -25,7 +25,7 @@ from ..rules.variants import NORMS
 from ..table.facts import of_kind
 from ..table.kernels import broadcast_view
 from ..table.shapes import Array, is_given
-from .batched import Batched, Layer, one_behind_another, open_layer, sample, wrap_batched
+from .batched import Batched, Layer, in_memory, one_behind_another, open_layer, sample, strides_of, wrap_batched
 from .forms import FORMS, Form, align, as_numpy_wrote, batched, in_front, ndim_of
 
 NP: Any = np  # a table of functions of any kind is too much for NumPy's types
@@ -176,32 +176,49 @@ def whole(shape: Any) -> tuple[int, ...]:
 # -- shapes
 
 
+def axes_read(inner: Array, order: str | None) -> tuple[int, ...] | None:
+    """The axes of an example in which this order reads it, the fastest last; None where only NumPy knows."""
+    forwards, order = tuple(range(inner.ndim - 1)), (order or "C").upper()
+    if order == "K" and (strides := strides_of(inner)):
+        return in_memory(inner.shape[1:], strides[1:]) if all(strides[1:]) else None
+    is_f = order == "A" and is_dense(inner, forwards[::-1]) and not is_dense(inner, forwards)
+    return forwards[::-1] if is_f or order == "F" else forwards
+
+
+def is_dense(inner: Array, axes: tuple[int, ...]) -> bool:
+    """Do the numbers of an example lie one behind the other, read in this way?"""
+    size, strides = inner.itemsize, strides_of(inner)
+    for k in axes[::-1] if strides else ():
+        if inner.shape[k + 1] != 1 and strides[k + 1] != size:
+            return False
+        size *= inner.shape[k + 1]
+    return True
+
+
 @batched(np.reshape)
-def reshape(layer: Layer, a: Any, /, shape: Any, order: str = "C", *, copy: Any = None) -> Any:
+def reshape(layer: Layer, a: Any, /, shape: Any, order: str | None = "C", *, copy: Any = None) -> Any:
     """``order="F"`` is C order of the axes turned round."""
     inner, shape = open_layer(a, layer)[0], whole(shape)
-    n = inner.ndim - 1
     if -1 in shape:  # without elements the shape would be ambiguous with a batch in front
         known = math.prod([k for k in shape if k != -1])
         rest = math.prod(inner.shape[1:]) // known if known else 0
         shape = tuple([rest if k == -1 else k for k in shape])
-    if order in ("C", "A", "K"):
+    if (axes := axes_read(inner, order)) is None:
+        return NotImplemented
+    if axes == tuple(range(inner.ndim - 1)):
         z = inner.reshape((layer.size, *shape))
     else:
-        turned = inner.transpose((0, *range(n, 0, -1))).reshape((layer.size, *shape[::-1]))
+        turned = inner.transpose((0, *[k + 1 for k in axes])).reshape((layer.size, *shape[::-1]))
         z = turned.transpose((0, *range(len(shape), 0, -1)))
     return wrap_batched(z.copy() if copy else z, layer, view_of=a)
 
 
 @batched(np.ravel)
-def ravel(layer: Layer, a: Any, order: str = "C") -> Any:
+def ravel(layer: Layer, a: Any, order: str | None = "C") -> Any:
     """One axis: a view only if the numbers of an example lie one behind the other, as in NumPy."""
     inner = open_layer(a, layer)[0]
-    steps = list(zip(inner.shape[1:], inner.strides[1:], strict=True))
-    size, dense = inner.itemsize, True
-    for n, step in steps if order == "F" else steps[::-1]:
-        dense, size = dense and (n == 1 or step == size), size * n
-    return reshape(layer, a, -1, order, copy=not dense)
+    axes = axes_read(inner, order)
+    return reshape(layer, a, -1, order, copy=axes is None or not is_dense(inner, axes))
 
 
 FORMS[flatten] = lambda layer, a, order="C": reshape(layer, a, -1, order, copy=True)

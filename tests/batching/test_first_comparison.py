@@ -125,3 +125,34 @@ def test_the_comparison_is_one_call():
     os.close(write)
     with os.fdopen(read) as calls:
         assert calls.read() == "xx"
+
+
+LAYOUTS = {
+    "C": lambda a: a, "F": lambda a: a.copy("F"), "turned": lambda a: a.T, "backwards": lambda a: a[::-1, ::-1],
+    "part": lambda a: a[:3].T, "one row": lambda a: np.broadcast_to(a[:1], a.shape),
+    "three axes": lambda a: a.reshape(2, 2, 4).transpose(2, 0, 1),
+}  # fmt: skip
+READERS = {
+    "ravel": lambda a, order: np.ravel(a, order), "flatten": lambda a, order: a.flatten(order),
+    "reshape": lambda a, order: np.reshape(a, (2, -1), order), "copy": lambda a, order: a.copy(order).ravel("K"),
+    "add": lambda a, order: np.add(a, 1.0, order=order).ravel("K"),
+    "einsum": lambda a, order: np.einsum("...->...", a, order=order).ravel("K"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_first_example_of_equal_numbers_shows_no_order(layout, reader):
+    """Compared by its numbers, each order of reading it is right; the second example has others."""
+    first = np.ones((4, 4))
+    second = np.arange(16.0).reshape(4, 4)
+    for order in ("C", "F", "A", "K", "c", "f", "a", "k", None):
+        if reader == "reshape" and order in ("K", "k"):
+            continue
+        looping.KNOWN.clear()
+
+        def f(a, order=order):
+            return READERS[reader](LAYOUTS[layout](a), order)
+
+        x = np.stack([first, second])
+        np.testing.assert_array_equal(af.vmap(f, loop="allow")(x), np.stack([f(a) for a in x]), err_msg=str(order))
