@@ -18,6 +18,7 @@ import ctypes
 import dis
 import functools
 import gc
+import itertools
 import operator
 import random
 import sys
@@ -115,7 +116,7 @@ class Globals:
 
 CACHE = type(functools.lru_cache(len))
 IN_C = (np.ufunc, type(np.sum))
-LEAVES = (types.ModuleType, types.FrameType, Globals, *IN_C, *GENERATORS)  # nothing behind them is looked at
+LEAVES = (types.ModuleType, types.FrameType, Globals, VariableRole, *IN_C, *GENERATORS)  # the search ends at them
 Referents = Callable[[Any], Iterable[Any]]
 
 
@@ -171,10 +172,10 @@ def referents_by_type(kind: type) -> Referents:
         return lambda x: (kind, vars(x))
     if issubclass(kind, np.random.BitGenerator):
         return lambda x: (x.seed_seq,)
-    if issubclass(kind, NodeRole):
-        return base_of
     if issubclass(kind, LEAVES) or (is_busy(kind) and is_foreign(kind.__module__)):
         return nothing
+    if issubclass(kind, NodeRole):
+        return base_of
     if issubclass(kind, threading.local):
         return lambda x: (vars(x),)
     if issubclass(kind, np.ndarray):
@@ -283,12 +284,20 @@ def named_objects(namespace: dict[str, Any], names: frozenset[str]) -> list[Glob
     return found
 
 
+@functools.lru_cache(maxsize=4096)
+def module_names(names: frozenset[str], package: str) -> frozenset[str]:
+    """How the modules are called that code with these names may import, also relative to its package."""
+    around = itertools.accumulate(package.split("."), "{}.{}".format)
+    return names.union(*[{f"{base}.{name}" for name in names} for base in around])
+
+
 def named_by(f: types.FunctionType) -> list[Globals]:
     """The same of a function: in its globals, and in modules of the user's that its closure holds, or that it
     imports."""
     names = names_in(f.__code__)
     found = named_objects(f.__globals__, names)
-    imported = map(sys.modules.get, sorted(names & sys.modules.keys()))
+    called = module_names(names, f.__globals__.get("__package__") or "")
+    imported = map(sys.modules.get, sorted(called & sys.modules.keys()))
     for x in [*imported, *(gc.get_referents(*f.__closure__) if f.__closure__ else ())]:
         if type(x) is types.ModuleType and not is_foreign(x.__name__):
             found += named_objects(vars(x), names)

@@ -422,17 +422,18 @@ def test_what_is_beside_the_numbers_of_an_argument_is_put_back() -> None:
     assert generator.bit_generator.state == once.bit_generator.state
 
 
-def test_what_a_module_holds_that_is_imported_inside_is_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "of_a_user", module := types.ModuleType("of_a_user"))
-    module.seen = []  # type: ignore[attr-defined]
-
-    def f(v: Any) -> Any:
-        from of_a_user import seen  # type: ignore[import-not-found]
-
-        seen.append(len(seen) + 1)
-        return np.sum(v * v * seen[-1])
-
-    assert np.array_equal(af.grad(f)(V), 2 * V)
+@pytest.mark.parametrize("line", [
+    "from package.module import seen", "import package.module as m; seen = m.seen", "from ..module import seen",
+    "from .. import module as m; seen = m.seen",
+])  # fmt: skip
+def test_what_a_module_holds_that_is_imported_inside_is_put_back(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    package, module = types.ModuleType("package"), types.ModuleType("package.module")
+    package.__path__, package.module, module.seen = [], module, []  # type: ignore[attr-defined]
+    for each in (package, module, types.ModuleType("package.inner")):
+        monkeypatch.setitem(sys.modules, each.__name__, each)
+    scope: dict[str, Any] = {"np": np, "__name__": "package.inner.f", "__package__": "package.inner"}
+    exec(f"def f(v):\n    {line}\n    seen.append(len(seen) + 1)\n    return np.sum(v * v * seen[-1])", scope)
+    assert np.array_equal(af.grad(scope["f"])(V), 2 * V)
     assert module.seen == [1]  # type: ignore[attr-defined]
 
 
