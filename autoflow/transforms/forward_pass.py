@@ -159,22 +159,19 @@ class Pushes:
 
     is_simple : has each operand a push, with complex numbers as well?
     each : per operand (t, saved) -> its part of the tangent; None where the row's pass must be transposed.
-    scalars : the same for numbers; None where ``each`` is as good.
     together : for a function that is linear in all operands at once: (tangents, saved) -> the tangent; else None.
     """
 
-    __slots__ = ("each", "is_simple", "scalars", "together", "vjps")
+    __slots__ = ("each", "is_simple", "together", "vjps")
 
     def __init__(self, rule: Rule) -> None:
         self.vjps = rule.vjps
         n = rule.operands
         self.together: Callable[[Sequence[Any], tuple[Any, ...]], Any] | None = None
-        self.scalars: Sequence[Push | None] | None = None
         if not is_ours(rule):
             self.each: list[Push | None] = list(rule.pushes or [None] * n)
         elif rule.elementwise or rule in DIAGONAL:
             self.each = [diagonal_push(rule, k) for k in range(n)]
-            self.scalars = rule.scalar_vjps if rule.elementwise else None
         elif n > 1 and all([is_linear(rule, k) and not reads_operands(rule, k) for k in range(n)]):
             self.each = [None] * n
             self.together = linear_together(rule)
@@ -198,7 +195,7 @@ def pushes_of(rule: Rule, is_complex: bool = False) -> Pushes:
     if found is None or found.vjps is not rule.vjps:
         found = known[rule] = Pushes(rule)
         if known is _COMPLEX and (rule.elementwise or rule in DIAGONAL):
-            found.each, found.scalars = [linear_push(rule, 0) if rule is CONJUGATE else None] * rule.operands, None
+            found.each = [linear_push(rule, 0) if rule is CONJUGATE else None] * rule.operands
     return found
 
 
@@ -327,7 +324,6 @@ def reduction_push(rule: Rule, k: int) -> Push | None:
 # ---------------------------------------------------------------- the forward pass, record by record
 
 
-NUMBER = operator.attrgetter("number")
 LARGE = 16_384  # elements: as in backprop/opening.py
 Still = dict[Any, Array]  # a mask per record
 
@@ -459,7 +455,7 @@ def records_between(roots: Sequence[Any], leaves: set[Any], first: int) -> list[
                 seen.add(parent)
                 if parent.number >= first and parent.parents:
                     queue.append(parent)
-    queue.sort(key=NUMBER)  # operands are older than results
+    queue.sort(key=operator.attrgetter("number"))  # operands are older than results
     return queue
 
 
@@ -482,7 +478,7 @@ def push_any(
         pushes = pushes_of(rule, is_complex=True)
     if pushes.together is not None:
         return pushes.together(moved, saved)
-    each = pushes.each if result.shape or nested or pushes.scalars is None else pushes.scalars
+    each: Sequence[Push | None] = pushes.each
     if wrap is not None:
         _, each, saved, _ = wrap(lambda pair: (None, each, saved, None))((record, None))
     total = None
