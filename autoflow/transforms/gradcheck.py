@@ -309,8 +309,7 @@ class Report:
 
     def title(self) -> str:
         """The result in one line."""
-        wrong = sum([not row.right for row in self.rows])
-        n = len(self.rows)
+        wrong, n = sum([not row.right for row in self.rows]), len(self.rows)
         entries = f"{n} entr{'y' if n == 1 else 'ies'}"
         state = f"{wrong} wrong of {entries}" if wrong else f"{entries}, all right" if self else "cannot be compared"
         return f"check of {self.of}: {state}"

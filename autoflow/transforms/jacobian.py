@@ -117,11 +117,9 @@ class JacobianFunction(FunctionOfFunction):
         trace.checked_reach(outputs, how["allow_unused"])
 
         def part(z: Any) -> Any:
-            if pytree.is_number(z):
-                return trace.arrange_answers(of_output(trace, z, how["mode"], how["holomorphic"]))
-            return None
+            return trace.arrange_answers(of_output(trace, z, how["mode"], how["holomorphic"]))
 
-        return pytree.tree_map(part, trace.z)
+        return pytree.tree_map(lambda z: part(z) if pytree.is_number(z) else None, trace.z)
 
 
 def jacfwd(f: Callable[..., Any], argnum: Argnum | None = None, **options: Any) -> Callable[..., Any]:
