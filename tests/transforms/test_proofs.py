@@ -17,6 +17,7 @@ import logging
 import math
 import operator
 import os
+import pathlib
 import queue
 import random
 import sys
@@ -533,6 +534,10 @@ def test_a_function_is_proved_once_for_each_kind_of_argument() -> None:
     with af.options(prove="never"):
         g(np.ones(7))
     assert runs[0] == 8
+    f, runs = counting(lambda v, path: np.sum(v * v) * len(str(path)))
+    for name in "abc":
+        af.grad(f)(V, pathlib.Path(name))
+    assert runs[0] == 4
 
 
 # Sources of programs that are proved, and then changed so that the same function reads past us, as in a notebook whose
