@@ -122,13 +122,15 @@ class JacobianFunction(FunctionOfFunction):
         return pytree.tree_map(lambda z: part(z) if pytree.is_number(z) else None, trace.z)
 
 
+of_leaves: Callable[..., Callable[..., Any]] = jacobian  # whatever the types of arguments and results
+
+
 def jacfwd(f: Callable[..., Any], argnum: Argnum | None = None, **options: Any) -> Callable[..., Any]:
     """:func:`autoflow.jacobian` by columns, ``mode="forward"``: for few arguments and many results.
 
     >>> jacfwd(lambda x: np.stack([x, x**2, x**3]))(2.0)
     array([ 1.,  4., 12.])
     """
-    of_leaves: Callable[..., Callable[..., Any]] = jacobian
     return of_leaves(f, argnum, mode="forward", **options)
 
 
@@ -138,7 +140,6 @@ def jacrev(f: Callable[..., Any], argnum: Argnum | None = None, **options: Any) 
     >>> jacrev(lambda x: np.sum(x**2))(np.array([1.0, 2.0]))
     array([2., 4.])
     """
-    of_leaves: Callable[..., Callable[..., Any]] = jacobian
     return of_leaves(f, argnum, mode="reverse", **options)
 
 
