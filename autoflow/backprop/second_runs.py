@@ -18,6 +18,7 @@ import ctypes
 import dis
 import functools
 import gc
+import itertools
 import operator
 import random
 import sys
@@ -115,7 +116,7 @@ class Globals:
 
 CACHE = type(functools.lru_cache(len))
 IN_C = (np.ufunc, type(np.sum))
-LEAVES = (types.ModuleType, types.FrameType, Globals, *IN_C, *GENERATORS)  # nothing behind them is looked at
+LEAVES = (types.ModuleType, types.FrameType, Globals, VariableRole, *IN_C, *GENERATORS)  # the search ends at them
 Referents = Callable[[Any], Iterable[Any]]
 
 
@@ -164,10 +165,10 @@ def referents_by_type(kind: type) -> Referents:
         return lambda x: (kind, vars(x))
     if issubclass(kind, np.random.BitGenerator):
         return lambda x: (x.seed_seq,)
-    if issubclass(kind, NodeRole):
-        return base_of
     if issubclass(kind, LEAVES) or (is_busy(kind) and is_foreign(kind.__module__)):
         return nothing
+    if issubclass(kind, NodeRole):
+        return base_of
     if issubclass(kind, threading.local):
         return lambda x: (vars(x),)
     if issubclass(kind, np.ndarray):
@@ -266,12 +267,20 @@ def modules_of(x: Any) -> tuple[Any, Any]:
     return x.__module__, x.__globals__.get("__name__") if isinstance(x, types.FunctionType) else x.__module__
 
 
+@functools.lru_cache(maxsize=4096)
+def module_names(names: frozenset[str], package: str) -> frozenset[str]:
+    """How the modules are called that code with these names may import, also relative to its package."""
+    around = itertools.accumulate(package.split("."), "{}.{}".format)
+    return names.union(*[{f"{base}.{name}" for name in names} for base in around])
+
+
 def named_by(f: types.FunctionType) -> list[Globals]:
     """What a function may mean by its names: in its globals, and in modules of the user's that it finds there, in its
     closure, among its defaults, by an import, or in another such module (``config.rng``)."""
     names = names_in(f.__code__)
     found, seen = [Globals(f.__globals__, names)], {id(f.__globals__)}
-    queue = [*found[0].values().values(), *map(sys.modules.get, sorted(names & sys.modules.keys()))]
+    called = module_names(names, f.__globals__.get("__package__") or "")
+    queue = [*found[0].values().values(), *map(sys.modules.get, sorted(called & sys.modules.keys()))]
     queue += *gc.get_referents(*f.__closure__ or ()), *(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()
     for x in queue:
         if issubclass(type(x), types.ModuleType) and id(vars(x)) not in seen and not is_foreign(x.__name__):

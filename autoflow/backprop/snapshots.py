@@ -50,7 +50,8 @@ from ..base.process import Lock, finally_, hidden_before, hidden_threads
 from ..base.transformed import FunctionOfFunction
 from ..base.types import Array
 from ..nodes import versions
-from ..nodes.nodes import NodeRole, current_record
+from ..nodes.nodes import NodeRole, VariableRole, current_record
+from ..nodes.records import Record
 from ..table import blocks
 from . import second_runs
 from .hooks import hooks_of
@@ -61,7 +62,8 @@ SEARCHED = 2000  # objects are looked at before a run that may be abandoned
 COPIED = 2**26  # bytes of arrays that are copied; larger ones are locked
 ON_DEVICE = 16  # and that many times as many on a device, which copies faster, and where nothing can be locked
 GRADIENT = ("_raw_grad", "_shown_grad", "_name")  # slots of a node that a pass or its owner may set
-STATE = ("__class__", "_value", "_operand", "_record", "_view", "_number", "_count", "_live", *GRADIENT)
+OF_VARIABLES = ("_value", "_number", "_live", *GRADIENT)
+OF_NODES = ("__class__", "_value", "_operand", "_record", "_view", "_number", "_count", *GRADIENT)
 OF_FUNCTIONS = ("__code__", "__defaults__", "__kwdefaults__")
 MISSING: Any = object()
 HOSTS = {"idlelib", "debugpy", "pydevd", "_pydevd_bundle", "_pydev_bundle"}  # they may lie beside Python
@@ -131,16 +133,20 @@ class Snapshot:
 
     def note_node(self, x: Any) -> None:
         """Note what a node from outside remembers, its hooks and its numbers."""
-        with suppress(InPlaceError):  # its base has another shape since
-            current_record(x)  # a view is brought up to date by looking at it, which is no change
-        record, value = getattr(x, "_record", None), x._value
+        record, value = None, x._value
+        if not isinstance(x, VariableRole):
+            with suppress(InPlaceError):  # its base has another shape since
+                current_record(x)  # a view is brought up to date by looking at it, which is no change
+            record = getattr(x, "_record", None)
         for holder in (x,) if record is None else (x, record):  # of Operations it has name, gradient and hooks
             self.keep(NODE, holder)
             self.keep(HOOKS, holder)
-        if is_array(type(value)) and self.has_room(value):
+        if not is_array(type(value)):
+            return
+        if self.has_room(value):
             self.notes.append((ARRAY, value, value.copy(order="K")))
             self.keep(DICT, versions.log_of(versions.owner_of(value)).writes)
-        elif is_array(type(value)):
+        else:
             self.note_array(value)
 
     def has_moved(self) -> bool:
@@ -411,6 +417,16 @@ def refill_slot(place: tuple[Any, str], state: list[Any]) -> bool:
     return False
 
 
+def slots_of_node(x: Any) -> tuple[str, ...]:
+    """What a function may change of a node, or of its record."""
+    return GRADIENT if type(x) is Record else OF_VARIABLES if isinstance(x, VariableRole) else OF_NODES
+
+
+def refill_node(x: Any, state: list[Any]) -> None:
+    """Restore the class and the slots of a node, or of its record."""
+    refill_named(slots_of_node(x), x, state)
+
+
 def refill_hooks(x: Any, state: dict[str, dict[int, Any]]) -> None:
     """Restore the hooks of a Variable or a record."""
     for when, table in hooks_of(x).items():
@@ -424,7 +440,7 @@ def refill_attributes(x: Any, state: tuple[dict[str, Any], dict[str, Any]]) -> N
     refill_mapping(*state)
 
 
-def refill_named(names: tuple[str, ...], x: Any, state: tuple[Any, ...]) -> None:
+def refill_named(names: tuple[str, ...], x: Any, state: Iterable[Any]) -> None:
     """Restore the attributes of these names."""
     for name, value in zip(names, state, strict=True):
         refill_slot((x, name), [value])
@@ -466,7 +482,7 @@ ATTRIBUTES = Kind(
 )  # fmt: skip
 CLASS = Kind(lambda x: dict(vars(x)), refill_class, same_objects)
 DECIMAL = Kind(operator.methodcaller("__reduce__"), lambda x, state: x.__init__(*state[1]), operator.eq)
-NODE = Kind(lambda x: [getattr(x, slot, MISSING) for slot in STATE], partial(refill_named, STATE), same_objects)
+NODE = Kind(lambda x: [getattr(x, slot, MISSING) for slot in slots_of_node(x)], refill_node, same_objects)
 HOOKS = Kind(lambda x: {when: dict(table) for when, table in hooks_of(x).items()}, refill_hooks, operator.eq)
 SLOT = Kind(lambda place: [getattr(place[0], place[1], MISSING)], refill_slot, same_objects)
 BYTES = Kind(bytes, refill_bytes, second_runs.same_state)

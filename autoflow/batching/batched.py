@@ -35,7 +35,7 @@ from ..base.modes import modes, switched
 from ..nodes.nodes import NodeRole, constant_from, gradient_target, has_nodes_inside, value_of
 from ..nodes.versions import Region, caller, owner_of, user_frame, where
 from ..rules.structure import astype, flatten
-from ..table.shapes import Array, without_history
+from ..table.shapes import Array, innermost, without_history
 from ..table.table import Rule
 
 # ---------------------------------------------------------------- questions about arrays that hide a batch
@@ -112,9 +112,7 @@ def question(word: str, convert: Any) -> Any:
     """
 
     def answer(x: Any) -> Any:
-        numbers = x
-        while hasattr(numbers, "inner") or isinstance(numbers, NodeRole):
-            numbers = value_of(numbers) if isinstance(numbers, NodeRole) else numbers.inner
+        numbers = innermost(x)
         if not x.shape and isinstance(numbers, np.ndarray) and numbers.size:
             shared = x.mapped is False and type(x.inner) is np.ndarray
             ours = sys._getframe(1).f_globals.get("__name__", "").startswith(ROWS)

@@ -188,8 +188,7 @@ class Application:
         """The row for this class and the saved arrays; all rows of a class are counted together."""
         operands = [self.names[k] for k in self.places]
         n, cls, several = len(operands), self.cls, self.several
-        needs = [*self.operands]
-        needs += [n + 1 + i for i in range(len(self.outs))] if several else [-1] * len(self.outs)
+        needs = [*self.operands, *([n + 1 + i for i in range(len(self.outs))] if several else [-1] * len(self.outs))]
         key = tuple(operands), tuple(needs), several
         rows = ROWS_OF.setdefault(cls, {})
         if key not in rows:

@@ -125,12 +125,8 @@ def record_results(
     else:
         record = current_record(make_node(row, np.zeros(()), (), [*values, *options], parents, constants, mutable))
         record.saved = (*record.saved[:-1], NOTHING)
-        nodes = [
-            make_node(RESULT_OF, z, (None,), [NOTHING, j], (record,), {}, ())
-            if flows[j]
-            else constant_from(z, NODE_TYPES[type(z)])
-            for j, z in enumerate(results)
-        ]
+        nodes = [make_node(RESULT_OF, z, (None,), [NOTHING, j], (record,), {}, ()) if flows[j]
+                 else constant_from(z, NODE_TYPES[type(z)]) for j, z in enumerate(results)]  # fmt: skip
     return tuple(nodes) if several else nodes[0]
 
 

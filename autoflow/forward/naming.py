@@ -94,11 +94,9 @@ def of_products(found: Named, options: Sequence[Any]) -> str:
     n, m = a[-1], b[-2] if len(b) > 1 else b[0]
     if n == m:
         return f"the axes before the last two, {a[:-2]} and {b[:-2]}, must be equal or 1"
-    fits = [
-        text
-        for text, left, right in ((f"{y} @ {x}", b, a), (f"{x}.T @ {y}", a[::-1], b), (f"{x} @ {y}.T", a, b[::-1]))
-        if len(a) <= 2 and len(b) <= 2 and (left, right) != (a, b) and left[-1] == right[0]
-    ]
+    turned = (f"{y} @ {x}", b, a), (f"{x}.T @ {y}", a[::-1], b), (f"{x} @ {y}.T", a, b[::-1])
+    are_few = len(a) <= 2 and len(b) <= 2
+    fits = [text for text, p, q in turned if are_few and (p, q) != (a, b) and p[-1] == q[0]]
     what = f"; {' and '.join(fits)} fit{'s' * (len(fits) == 1)}" if fits and "operand" not in x + y else ""
     return f"(n, k) @ (k, m) needs {n} == {m}{what}"
 

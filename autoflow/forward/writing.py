@@ -29,6 +29,7 @@ from .recording import apply
 
 WRITES = RULES[setitem], RULES[put_view]
 READERS = 32  # the number of operations behind a written value that are checked for reading the old one: softmax has 4
+Changes = list[tuple[Any, str, Any]]  # object, attribute, value
 SMALL = 16  # old values of at most this many elements are copied, so that pictures of small programs show them
 
 
@@ -43,7 +44,7 @@ def write_noted(
     note = Note(region, versions.caller() if record is None else record.extra.line)
     note.stamp(now())
     changes, made = ([], []) if record is None else plan_rebinding(x, record)
-    before: list[tuple[Any, str, Any]] = []
+    before: Changes = []
     for thing, name, _ in changes:
         before.append((thing, name, getattr(thing, name, None)))
     set_all(changes)
@@ -63,18 +64,13 @@ def write_noted(
         one.extra.unfinished = None  # type: ignore[union-attr]  # each has been given extras
 
 
-def set_all(changes: list[tuple[Any, str, Any]]) -> None:
+def set_all(changes: Changes) -> None:
     """Set attributes in one call in C: not even KeyboardInterrupt leaves some set and others not."""
     if changes:
         list(map(setattr, *zip(*changes, strict=True)))
 
 
-def run_or_undo(
-    changes: list[tuple[Any, str, Any]],
-    run: Callable[[], Any],
-    memory: Sequence[Array],
-    after: list[tuple[Any, str, Any]],
-) -> None:
+def run_or_undo(changes: Changes, run: Callable[[], Any], memory: Sequence[Array], after: Changes) -> None:
     """Set attributes as ``changes`` says, ``run()``, and set attributes as ``after`` says: all of it or nothing.
 
     An exception takes the changes back, unless ``run`` has written into ``memory`` by then, as its notes tell.
@@ -172,10 +168,10 @@ def rescue_readers(x: Any, readers: list[Any], since: int) -> None:
         readers += more[: READERS - len(readers)]
 
 
-def plan_rebinding(x: Any, record: Record) -> tuple[list[tuple[Any, str, Any]], list[Record]]:
+def plan_rebinding(x: Any, record: Record) -> tuple[Changes, list[Record]]:
     """The changes that give the array object x ``record`` and, if it is a view, inform its bases: triples
     (node, attribute, value), and the new records. No recursion: a view of a view of a view may be deep."""
-    changes: list[tuple[Any, str, Any]] = []
+    changes: Changes = []
     made: list[Record] = [record]
     before = own_record(x)
     while True:

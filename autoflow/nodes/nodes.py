@@ -574,13 +574,9 @@ def has_nodes_inside(x: Any) -> bool:
 
 
 def new_record(
-    rule: Rule,
-    parents: tuple[Any, ...],
-    saved: tuple[Any, ...],
-    extra: Extras | None = None,
-    like: Any = None,
+    rule: Rule, parents: tuple[Any, ...], saved: tuple[Any, ...], extra: Extras | None = None, like: Any = None,
     depth: int = 1,
-) -> Record:
+) -> Record:  # fmt: skip
     """A record, made now. Its place is that of ``like``, another record, or where the user's program is, at ``depth``
     or further out."""
     record = Record()

@@ -33,7 +33,7 @@ import numpy as np
 
 from ..base.errors import NoRuleError
 from ..table.kernels import one_minus_square, twice
-from ..table.shapes import CLIP, Array, as_dtype, functions, is_on_host, numbers_of
+from ..table.shapes import CLIP, Array, as_dtype, functions, innermost, is_on_host, numbers_of
 from ..table.table import composed, primitive, rule
 
 # ---------------------------------------------------------------- arithmetic
@@ -296,10 +296,8 @@ def times_share(g: Array, share: Array) -> Array:
 def may_have_nan(z: Array) -> bool:
     """Is there a NaN? Of a batch all examples are asked at once. Compiled code does not look: where NaN arises, NumPy
     reports it, and the call is made again by eager code."""
-    z = numbers_of(z)
-    while hasattr(z, "inner"):
-        z = numbers_of(z.inner)
-    return not (getattr(type(z), "reports_nan", False) or (is_on_host(z) and not np.isnan(z).any()))
+    z = innermost(z)
+    return not (getattr(type(z), "reports_nan", False) or (is_on_host(z) and not np.count_nonzero(np.isnan(z))))
 
 
 def split_ties(g: Array, halves: Array) -> Array:

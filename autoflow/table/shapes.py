@@ -258,6 +258,14 @@ def numbers_of(x: Any) -> Any:
     return x._value if hasattr(x, "_value") else getattr(x, "value", x)
 
 
+def innermost(x: Any) -> Any:
+    """The plain array under a node; of one that hides a batch, all examples."""
+    x = numbers_of(x)
+    while hasattr(x, "inner"):
+        x = numbers_of(x.inner)
+    return x
+
+
 def without_history(x: Any) -> Any:
     """The plain array; of an array that hides a batch, without the nodes of outer layers."""
     return x.without_history() if hasattr(x, "without_history") else x

@@ -48,7 +48,7 @@ from ..rules import RULES
 from ..rules.arithmetic import i0_derivative, may_have_nan
 from ..rules.calculus import interpolate
 from ..rules.linalg import indexed_sum
-from ..table.shapes import DOUBLE, Array, is_given, is_numpys, is_on_host
+from ..table.shapes import DOUBLE, Array, innermost, is_given, is_numpys, is_on_host
 from ..table.table import Rule
 from ..table.vjps import vjp_by_position
 from .evaluation import Trace, stop_set
@@ -151,7 +151,6 @@ DIAGONAL = frozenset([
 MULTILINEAR = RULES[indexed_sum]  # linear in each operand, though its derivative is given all of them
 AFFINE = RULES[interpolate]  # its derivative for fp depends on whether left= was given, which is added
 CONJUGATE = RULES[np.conjugate]  # elementwise and linear, but not analytic
-PLAIN = (np.ndarray, np.generic)
 OFFSETS = ("initial", "constant_values")  # options that are added to what is linear
 
 
@@ -160,22 +159,19 @@ class Pushes:
 
     is_simple : has each operand a push, with complex numbers as well?
     each : per operand (t, saved) -> its part of the tangent; None where the row's pass must be transposed.
-    scalars : the same for numbers; None where ``each`` is as good.
     together : for a function that is linear in all operands at once: (tangents, saved) -> the tangent; else None.
     """
 
-    __slots__ = ("each", "is_simple", "scalars", "together", "vjps")
+    __slots__ = ("each", "is_simple", "together", "vjps")
 
     def __init__(self, rule: Rule) -> None:
         self.vjps = rule.vjps
         n = rule.operands
         self.together: Callable[[Sequence[Any], tuple[Any, ...]], Any] | None = None
-        self.scalars: Sequence[Push | None] | None = None
         if not is_ours(rule):
             self.each: list[Push | None] = list(rule.pushes or [None] * n)
         elif rule.elementwise or rule in DIAGONAL:
             self.each = [diagonal_push(rule, k) for k in range(n)]
-            self.scalars = rule.scalar_vjps if rule.elementwise else None
         elif n > 1 and all([is_linear(rule, k) and not reads_operands(rule, k) for k in range(n)]):
             self.each = [None] * n
             self.together = linear_together(rule)
@@ -199,7 +195,7 @@ def pushes_of(rule: Rule, is_complex: bool = False) -> Pushes:
     if found is None or found.vjps is not rule.vjps:
         found = known[rule] = Pushes(rule)
         if known is _COMPLEX and (rule.elementwise or rule in DIAGONAL):
-            found.each, found.scalars = [linear_push(rule, 0) if rule is CONJUGATE else None] * rule.operands, None
+            found.each = [linear_push(rule, 0) if rule is CONJUGATE else None] * rule.operands
     return found
 
 
@@ -317,9 +313,10 @@ def reduction_push(rule: Rule, k: int) -> Push | None:
             return product.sum(axes, wide, keepdims=bool(is_given(keepdims) and keepdims))
 
         found = total(t)
-        if isinstance(value_of(found), PLAIN) and np.isfinite(value_of(found)).all():
+        if is_on_host(found) and np.isfinite(value_of(found)).all():
             return found
-        return total(np.where((slope == 0) & ~np.isfinite(t), 0, t))  # the tangent of a NaN that was left out is NaN
+        is_left_out = vjp(seed * np.inf, saved) == 0  # by np.nansum a NaN, whose tangent is NaN; by np.prod nothing
+        return total(np.where(is_left_out & ~np.isfinite(t), 0, t))
 
     return push
 
@@ -327,8 +324,8 @@ def reduction_push(rule: Rule, k: int) -> Push | None:
 # ---------------------------------------------------------------- the forward pass, record by record
 
 
-NUMBER = operator.attrgetter("number")
 LARGE = 16_384  # elements: as in backprop/opening.py
+Still = dict[Any, Array]  # a mask per record
 
 
 def number_leaves(tree: Any) -> list[Any]:
@@ -343,6 +340,8 @@ class ForwardPass:
     layer : the af.vmap in which they were made; None without one.
     roots : the results; those of the trace that are numbers, if they are not given.
     ends : after which record a tangent is needed no more; None for those of the results.
+    still : per choice of leaves that move, where some values stand still whatever these do, as a maximum does that
+        another operand is. It is looked at once a tangent is NaN.
     """
 
     def __init__(self, trace: Trace, roots: list[Any] | None = None) -> None:
@@ -352,6 +351,7 @@ class ForwardPass:
         self.order = records_between(self.targets, set(trace.records), trace.first)
         self.ends: dict[Any, Any] = {parent: record for record in self.order for parent in record.parents}
         self.ends.update(dict.fromkeys(self.targets))
+        self.still: dict[tuple[bool, ...], Still] = {}
 
     def __call__(self, given: Sequence[Any], nested: bool | None = None) -> list[Any]:
         """The tangents of the results, given one for each leaf of the trace; None is a tangent that is zero."""
@@ -359,27 +359,29 @@ class ForwardPass:
         if modes().anomaly or modes().safe_masking:  # they watch passes back
             return [transposed_graph(self.trace, z, given, nested) for z in self.roots]
 
-        def pushed(given: Sequence[Any], nested: bool, still: dict[Any, Array] | None = None) -> list[Any]:
+        def pushed(given: Sequence[Any], nested: bool, still: Still | None, is_marking: bool = False) -> list[Any]:
             moving = {record: t for record, t in zip(self.trace.records, given, strict=True) if t is not None}
-            if nested or still is not None or modes().autocast is not None:
-                return switched(recording=nested, autocast=None).call(quietly, self.run, moving, nested, still)
-            return quietly(self.run, moving, nested)
+            if nested or is_marking or modes().autocast is not None:
+                run = switched(recording=nested, autocast=None)
+                return run.call(quietly, self.run, moving, nested, still, is_marking)
+            return quietly(self.run, moving, nested, still)
 
-        found = pushed(given, nested)
-        if any([t is not None and is_numpys(t) and may_have_nan(t) for t in found]):  # a GPU would have to be asked
-            still: dict[Any, Array] = {}
-            whole = [np.full_like(value_of(x), np.inf) for x in self.trace.leaves]
-            pushed([None if t is None else x for t, x in zip(given, whole, strict=True)], False, still)
-            found = pushed(given, nested, still)
+        moved = tuple([t is not None for t in given])
+        found = pushed(given, nested, self.still.get(moved))
+        # A GPU would have to be asked.
+        if moved not in self.still and any([t is not None and is_numpys(t) and may_have_nan(t) for t in found]):
+            still = self.still[moved] = {}
+            pairs = zip(given, self.trace.leaves, strict=True)
+            whole = [t if t is None else np.full_like(value_of(x), infinity(x.dtype)) for t, x in pairs]
+            pushed(whole, False, still, is_marking=True)
+            found = pushed(given, nested, still) if still else found
         return found
 
-    def run(self, tangents: dict[Any, Any], nested: bool, still: dict[Any, Array] | None = None) -> list[Any]:
-        """The pass itself. ``still``: per record, where its value stands still whatever its operands do, as a maximum
-        does that another operand is: there an infinite slope that follows has no part. If it is empty, it is filled:
-        given infinite tangents, what gives exactly 0 is still."""
-        is_marking = still is not None and not still
+    def run(self, tangents: dict[Any, Any], nested: bool, still: Still | None, is_marking: bool = False) -> list[Any]:
+        """The pass itself. ``still``: what follows has no part in where these records stand still. ``is_marking``: they
+        are noted. Given infinite tangents, what gives exactly 0 is still."""
         latest, wrap, ends, find = versions.latest[0], modes().wrap_open_record, self.ends, tangents.get
-        is_usual = not wrap and still is None
+        is_usual = not wrap and not still and not is_marking
         again: dict[Any, Any] = {}  # values that were not kept, computed once more in this pass
         for record in self.order:
             parents = record.parents
@@ -403,6 +405,8 @@ class ForwardPass:
                     if t is not None:
                         sent = each[k](t, saved)
                         total = sent if total is None else total + sent if is_small else add_large(total, sent, moved)
+            elif is_marking and rule.pushes:  # a user's, which need not know infinity
+                total = np.full(result.shape, infinity(dtype), dtype)
             else:
                 total = push_any(self, record, moved, saved, nested, wrap, still)
             for parent in parents:
@@ -412,10 +416,17 @@ class ForwardPass:
                 if type(total) is not dict and (total.dtype is not dtype or total.shape != result.shape):
                     total = fit(total, dtype, result.shape)
                 if is_marking and type(total) is not dict:
-                    still[record] = total == 0  # type: ignore[index]
-                    total = np.where(still[record], total, np.inf)  # type: ignore[index]
+                    mask = total == 0
+                    if innermost(mask).any():
+                        still[record] = mask  # type: ignore[index]
+                    total = np.where(mask, total, infinity(dtype))
                 tangents[record] = total
         return [find(target) for target in self.targets]
+
+
+def infinity(dtype: Any) -> complex:
+    """∞; of complex numbers in both parts."""
+    return complex(np.inf, np.inf) if dtype.kind == "c" else np.inf
 
 
 def add_large(a: Any, b: Any, moved: list[Any]) -> Any:
@@ -444,13 +455,13 @@ def records_between(roots: Sequence[Any], leaves: set[Any], first: int) -> list[
                 seen.add(parent)
                 if parent.number >= first and parent.parents:
                     queue.append(parent)
-    queue.sort(key=NUMBER)  # operands are older than results
+    queue.sort(key=operator.attrgetter("number"))  # operands are older than results
     return queue
 
 
 def push_any(
     run: ForwardPass, record: Any, moved: list[Any], saved: tuple[Any, ...], nested: bool, wrap: Any,
-    still: dict[Any, Array] | None,
+    still: Still | None,
 ) -> Any:  # fmt: skip
     """The tangent of one record's value, given those of its operands (None: it does not move), for every row, dtype and
     mode; None if the value does not move. Of a record with several results a dict of tangents, by place."""
@@ -467,7 +478,7 @@ def push_any(
         pushes = pushes_of(rule, is_complex=True)
     if pushes.together is not None:
         return pushes.together(moved, saved)
-    each = pushes.each if result.shape or nested or pushes.scalars is None else pushes.scalars
+    each: Sequence[Push | None] = pushes.each
     if wrap is not None:
         _, each, saved, _ = wrap(lambda pair: (None, each, saved, None))((record, None))
     total = None

@@ -35,7 +35,7 @@ from ..base.columns import aligned
 from ..base.errors import LOST, AutoflowError, GradcheckError, LostGradientError
 from ..base.modes import modes, switched
 from ..nodes.nodes import Variable, value_of
-from ..table.shapes import Array, positional
+from ..table.shapes import Array, as_array, positional
 from .gradient import grad
 from .shadow import checked_run, same
 from .vjp_jvp import vjp
@@ -309,16 +309,14 @@ class Report:
 
     def title(self) -> str:
         """The result in one line."""
-        wrong = sum([not row.right for row in self.rows])
-        n = len(self.rows)
+        wrong, n = sum([not row.right for row in self.rows]), len(self.rows)
         entries = f"{n} entr{'y' if n == 1 else 'ies'}"
         state = f"{wrong} wrong of {entries}" if wrong else f"{entries}, all right" if self else "cannot be compared"
         return f"check of {self.of}: {state}"
 
     def ordered_rows(self) -> list[Row]:
         """The rows of the table, wrong ones first, the worst of all on top."""
-        order = sorted(self.rows, key=lambda row: (row.right, 0.0 if row.right else -row.error))
-        return order[:SHOWN]
+        return sorted(self.rows, key=lambda row: (row.right, 0.0 if row.right else -row.error))[:SHOWN]
 
     def __str__(self) -> str:
         lines = [self.title(), *[f"  {text}" for text in self.found]]
@@ -400,10 +398,11 @@ def check(
         raise ValueError(f"order={order} checks nothing: it is 1, or 2 for the derivatives of the gradient as well")
     report = Report(getattr(f, "__name__", type(f).__name__))
     names = _input_names(f, inputs)
-    checked = [k for k, x in enumerate(pytree.tree_leaves(inputs)) if pytree.is_number(x) and _kind(x) in "fc"]
+    given = pytree.tree_leaves(inputs)
+    checked = [k for k, x in enumerate(given) if pytree.is_number(x) and as_array(x).dtype.kind in "fc"]
     if not checked:
         raise TypeError("there is nothing to check: give floats or float64 arrays")
-    libraries = [array_type(x) for x in pytree.tree_leaves(inputs)]
+    libraries = [array_type(x) for x in given]
     leaves = pytree.tree_leaves(to_cpu(inputs))
     copies = [np.array(value_of(x)) if k in checked else x for k, x in enumerate(leaves)]
     report.found += problems_of_inputs(leaves, names, checked)
@@ -432,10 +431,6 @@ def check(
         except LostGradientError as error:
             report.found.append(str(error))
     return report
-
-
-def _kind(x: Any) -> str:
-    return x.dtype.kind if hasattr(x, "dtype") else str(np.asarray(x).dtype.kind)
 
 
 def _input_names(f: Any, inputs: tuple[Any, ...]) -> list[str]:

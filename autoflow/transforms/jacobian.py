@@ -117,11 +117,12 @@ class JacobianFunction(FunctionOfFunction):
         trace.checked_reach(outputs, how["allow_unused"])
 
         def part(z: Any) -> Any:
-            if pytree.is_number(z):
-                return trace.arrange_answers(of_output(trace, z, how["mode"], how["holomorphic"]))
-            return None
+            return trace.arrange_answers(of_output(trace, z, how["mode"], how["holomorphic"]))
 
-        return pytree.tree_map(part, trace.z)
+        return pytree.tree_map(lambda z: part(z) if pytree.is_number(z) else None, trace.z)
+
+
+of_leaves: Callable[..., Callable[..., Any]] = jacobian  # whatever the types of arguments and results
 
 
 def jacfwd(f: Callable[..., Any], argnum: Argnum | None = None, **options: Any) -> Callable[..., Any]:
@@ -130,7 +131,6 @@ def jacfwd(f: Callable[..., Any], argnum: Argnum | None = None, **options: Any) 
     >>> jacfwd(lambda x: np.stack([x, x**2, x**3]))(2.0)
     array([ 1.,  4., 12.])
     """
-    of_leaves: Callable[..., Callable[..., Any]] = jacobian
     return of_leaves(f, argnum, mode="forward", **options)
 
 
@@ -140,7 +140,6 @@ def jacrev(f: Callable[..., Any], argnum: Argnum | None = None, **options: Any) 
     >>> jacrev(lambda x: np.sum(x**2))(np.array([1.0, 2.0]))
     array([2., 4.])
     """
-    of_leaves: Callable[..., Callable[..., Any]] = jacobian
     return of_leaves(f, argnum, mode="reverse", **options)
 
 
@@ -402,15 +401,13 @@ def sparse_jacobian(trace: Trace, sparsity: Any, mode: str) -> Any:
     reverse = mode == "reverse" or (mode == "auto" and fewer)
     rows, columns = pattern.nonzero()
 
-    def back(seed: Any) -> Any:
-        return trace.gradients(z, seed)[0]
-
+    back = functools.partial(trace.gradients, z)
     if reverse:
         found = quietly(products, back, z, together(by_row, z.dtype), trace.stop(z), z, x)
         entries = found[by_row[rows], columns] if rows.size else np.zeros(0, x.dtype)
     else:
         forward = ForwardPass(trace, [z])
-        found = quietly(products, lambda t: forward([t])[0], z, together(by_column, x.dtype), trace.stop(z), x, z)
+        found = quietly(products, lambda t: forward([t]), z, together(by_column, x.dtype), trace.stop(z), x, z)
         entries = found[by_column[columns], rows] if rows.size else np.zeros(0, z.dtype)
         entries = entries.astype(x.dtype) if mode == "auto" else entries
     # SciPy has no float16.
@@ -434,11 +431,11 @@ def colours(pattern: Any, turned: Any) -> Array:
     return colour
 
 
-def products(pullback: Callable[[Any], Any], root: Any, seeds: Array, stop: Any, like: Any, to: Any) -> Array:
+def products(pullback: Callable[[Any], list[Any]], root: Any, seeds: Array, stop: Any, like: Any, to: Any) -> Array:
     """The gradients that the passes with these seeds (one per row, each like ``like``) send back, one per row, each
     like ``to``."""
     found = []
-    for _, end, (g,) in batched_passes(root, stop, like, lambda seed: [pullback(seed)], seeds):
+    for _, end, (g,) in batched_passes(root, stop, like, pullback, seeds):
         if g is None:  # a constant: all of its derivatives are zero
             return np.zeros((len(seeds), to.size), to.dtype)
         found.append(value_of(g).reshape((1 if end is None else len(g), to.size)))

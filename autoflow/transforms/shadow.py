@@ -317,7 +317,7 @@ def places_in(x: Any) -> list[tuple[Callable[[Any], Any], Any]]:
     elif base is not None:  # sets: their order depends on where functions lie in memory
         order = sorted(x, key=lambda v: getattr(v, "__qualname__", "") if isinstance(v, NAMED) else "")
         places += [(same_object, v) for v in order[:MANY]]
-    for name in slots_of(kind) if holds(x) else ():
+    for name in slots_of(kind) if base or is_users(kind) else ():  # those of a Path are text, another in each
         places.append((CLASS, weak(x)) if name == "__class__" else (value_at, (weak(x), name)))
     return places
 

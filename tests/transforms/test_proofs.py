@@ -17,6 +17,7 @@ import logging
 import math
 import operator
 import os
+import pathlib
 import queue
 import random
 import sys
@@ -452,6 +453,21 @@ def test_what_a_module_holds_is_put_back(monkeypatch: pytest.MonkeyPatch, way: s
     assert module.seen == [1]  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize("line", [
+    "from package.module import seen", "import package.module as m; seen = m.seen", "from ..module import seen",
+    "from .. import module as m; seen = m.seen",
+])  # fmt: skip
+def test_what_a_module_holds_that_is_imported_inside_is_put_back(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    package, module = types.ModuleType("package"), types.ModuleType("package.module")
+    package.__path__, package.module, module.seen = [], module, []  # type: ignore[attr-defined]
+    for each in (package, module, types.ModuleType("package.inner")):
+        monkeypatch.setitem(sys.modules, each.__name__, each)
+    scope: dict[str, Any] = {"np": np, "__name__": "package.inner.f", "__package__": "package.inner"}
+    exec(f"def f(v):\n    {line}\n    seen.append(len(seen) + 1)\n    return np.sum(v * v * seen[-1])", scope)
+    assert np.array_equal(af.grad(scope["f"])(V), 2 * V)
+    assert module.seen == [1]  # type: ignore[attr-defined]
+
+
 def test_a_variable_that_was_deleted_since() -> None:
     w, unused = np.ones(3), 2.0
 
@@ -548,6 +564,10 @@ def test_a_function_is_proved_once_for_each_kind_of_argument() -> None:
     with af.options(prove="never"):
         g(np.ones(7))
     assert runs[0] == 8
+    f, runs = counting(lambda v, path: np.sum(v * v) * len(str(path)))
+    for name in "abc":
+        af.grad(f)(V, pathlib.Path(name))
+    assert runs[0] == 4
 
 
 # Sources of programs that are proved, and then changed so that the same function reads past us, as in a notebook whose
