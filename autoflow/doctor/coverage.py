@@ -82,10 +82,9 @@ class Coverage:
         """An operation was recorded."""
         record = current_record(node)
         self.order.append(key := self.add(record, "recorded"))
-        for _, text in taken_out([record]):
-            if key is not None:
-                self.takers[key] = text
-                self.add(record, "constant" if MEANT.search(text) else "lost")
+        for _, text in taken_out([record]) if key is not None else ():
+            self.takers[key] = text
+            self.add(record, "constant" if MEANT.search(text) else "lost")
         for constant in (record.extra.constants if record.extra is not None else {}).values():
             if (cut := cut_of(constant)) is not None and cut.cause != "made":
                 self.add(cut, "constant")

@@ -20,7 +20,6 @@ from ...base.modes import switched
 from ...forward.replay import again, shown_operand
 from ...nodes.nodes import Array, Node, Variable
 from ...nodes.versions import FreedArray
-from ..model.gathering import is_same
 from ..model.names import Titles, titles_of
 from . import algebra
 from .algebra import ARRAY, Term, literal, symbol
@@ -184,27 +183,28 @@ def leaf_term(x: Any, titles: Titles) -> Term:
     term = literal(x)
     if term.text != ARRAY:
         return term
-    known = [k for k, y in enumerate(titles.arrays) if y is x or is_same(x, y)]
-    titles.arrays += [] if known else [x]
-    k = known[0] if known else len(titles.arrays) - 1
+    k = titles.place_of_array("", x)
     return Term(f"{ARRAY}_{{{k + 1}}}") if k else term
 
 
-def own_symbol(name: str, bold: bool, titles: Titles, x: Any = None) -> Term:
+def own_symbol(name: str, bold: bool, titles: Titles, x: Any) -> Term:
     """The symbol of a name; where another name has it already, as of ``a1`` and ``a_1``, the name as it is. Where the
-    name is that of another node as well, as in two calls of one function, y⁽²⁾."""
+    name is that of another node or array as well, as in two calls of one function, y⁽²⁾."""
     made = symbol(name, bold)
     if name not in titles.symbols.setdefault(made.text, {name: 0}):
         made = Term(rf"\mathrm{{{algebra.escape_text(name)}}}")
     owners = titles.symbols.setdefault(made.text, {name: 0})
-    k = owners.setdefault(id(x), len(owners))
+    is_node = isinstance(x, Node) or hasattr(x, "node_name")
+    is_gone = isinstance(x, FreedArray) and x.reference() is None  # then it is taken for the first
+    owner = id(x) if is_node else 0 if is_gone else titles.place_of_array(name, x)
+    k = owners.setdefault(owner, len(owners))
     return made if k == 1 else Term(f"{{{made.text}^{{({k})}}}}")
 
 
 def plain_term(record: Any, slot: int, titles: Titles) -> Term:
     """A plain operand: an array by the name that the program has for it, if it has one."""
     x, name = record.operands[slot], titles.name_of_operand(record, slot)
-    return leaf_term(x, titles) if name is None else own_symbol(name, bool(x.shape), titles)
+    return leaf_term(x, titles) if name is None else own_symbol(name, bool(x.shape), titles, x)
 
 
 def operand_terms(record: Any, titles: Titles) -> list[Term]:
