@@ -56,9 +56,10 @@ def write_noted(
         else:
             note.stamp(now())
         raise
-    note.was_written(now())  # after the write: everything computed from the old numbers is older
     for one in made:
         one.number = now()
+    # After the write: everything computed from the old numbers is older.
+    note.was_written(now() if record is None else record.number)
     for one in made:
         one.extra.unfinished = None  # type: ignore[union-attr]  # each has been given extras
 

@@ -577,12 +577,10 @@ def called(call: Any) -> str:
 
 def takes_out(node: Any) -> bool:
     """Does it look like ``y.value``, ``w.item()``, ``float(w)``, ``af.stop_gradient(y)``?"""
-    if isinstance(node, ast.Call) and node.args:
-        is_taker = called(node) in ("float", "int", "complex", "stop_gradient")
-        return is_taker and not isinstance(node.args[0], ast.Constant)
-    if isinstance(node, ast.Call):
-        return called(node) in ("item", "tolist", "detach")
-    return isinstance(node, ast.Attribute) and node.attr == "value"
+    if not isinstance(node, ast.Call):
+        return isinstance(node, ast.Attribute) and node.attr == "value"
+    takers = ("float", "int", "complex", "stop_gradient") if node.args else ("item", "tolist", "detach")
+    return called(node) in takers and not any([isinstance(x, ast.Constant) for x in node.args[:1]])
 
 
 def assigned(node: Any, source: Source) -> Any:

@@ -170,7 +170,7 @@ def source(node: Any) -> Any:
 
 def record_name(record: Any, titles: Titles) -> Term:
     """A record by its name."""
-    return own_symbol(titles.name(record) or record.node_name, bool(record.shape), titles, record)
+    return own_symbol(titles.name(record) or record.node_name, titles, record)
 
 
 def leaf_term(x: Any, titles: Titles) -> Term:
@@ -178,7 +178,7 @@ def leaf_term(x: Any, titles: Titles) -> Term:
     c, c₂, c₃."""
     name = titles.name(x) if isinstance(x, Node) else None
     if name is not None or isinstance(x, Variable):
-        return own_symbol(name or x.name, bool(x.shape), titles, x)
+        return own_symbol(name or x.name, titles, x)
     x = x.value if isinstance(x, Node) else x
     term = literal(x)
     if term.text != ARRAY:
@@ -187,10 +187,10 @@ def leaf_term(x: Any, titles: Titles) -> Term:
     return Term(f"{ARRAY}_{{{k + 1}}}") if k else term
 
 
-def own_symbol(name: str, bold: bool, titles: Titles, x: Any) -> Term:
+def own_symbol(name: str, titles: Titles, x: Any) -> Term:
     """The symbol of a name; where another name has it already, as of ``a1`` and ``a_1``, the name as it is. Where the
     name is that of another node or array as well, as in two calls of one function, y⁽²⁾."""
-    made = symbol(name, bold)
+    made = symbol(name, bool(x.shape))
     if name not in titles.symbols.setdefault(made.text, {name: 0}):
         made = Term(rf"\mathrm{{{algebra.escape_text(name)}}}")
     owners = titles.symbols.setdefault(made.text, {name: 0})
@@ -204,7 +204,7 @@ def own_symbol(name: str, bold: bool, titles: Titles, x: Any) -> Term:
 def plain_term(record: Any, slot: int, titles: Titles) -> Term:
     """A plain operand: an array by the name that the program has for it, if it has one."""
     x, name = record.operands[slot], titles.name_of_operand(record, slot)
-    return leaf_term(x, titles) if name is None else own_symbol(name, bool(x.shape), titles, x)
+    return leaf_term(x, titles) if name is None else own_symbol(name, titles, x)
 
 
 def operand_terms(record: Any, titles: Titles) -> list[Term]:
@@ -225,7 +225,7 @@ def result_term(record: Any, operands: Sequence[Term], titles: Titles) -> Term:
     """The name of the result: its own, else z as in the table, else f if there is a z already."""
     name = titles.name(record)
     letters = [c for c in "zfu" if not any([c in (t.text, t.text[-2:-1]) for t in operands])]
-    return own_symbol(name, bool(record.shape), titles, record) if name else symbol(letters[0], bool(record.shape))
+    return own_symbol(name, titles, record) if name else symbol(letters[0], bool(record.shape))
 
 
 def local_terms(record: Any, titles: Titles, operands: Sequence[Term] | None = None) -> list[Term | None]:

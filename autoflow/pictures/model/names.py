@@ -435,8 +435,8 @@ def _default_name(x: Any) -> str:
 def is_same(a: Any, b: Any) -> bool:
     """Are two plain operands one array, or equal? (Small ones are copied when they are recorded.)"""
     x, y = [z.reference() if isinstance(z, FreedArray) else z for z in (a, b)]
-    alike = type(x) is type(y) is np.ndarray and (x.shape, x.dtype) == (y.shape, y.dtype)
-    return x is not None and (x is y or (alike and bool(((x == y) | ((x != x) & (y != y))).all())))
+    alike = type(x) is type(y) is np.ndarray and x.dtype == y.dtype
+    return x is not None and (x is y or (alike and np.array_equal(x, y, equal_nan=x.dtype.kind in "fc")))
 
 
 def literal(x: Any) -> str:
