@@ -63,7 +63,7 @@ class Coverage:
     """Per file and line, the states that were seen there, and for zeros and flows the operands to which they went."""
 
     lines: dict[Key, dict[str, set[Any]]] = field(default_factory=dict)
-    takers: dict[Key, str] = field(default_factory=dict)  # what takes numbers out of the graph there
+    takers: dict[Key | None, str] = field(default_factory=dict)  # what takes numbers out of the graph there
     order: list[Key | None] = field(default_factory=list)  # the line of each operation
     passes: list[Chart] = field(default_factory=list)  # those that are running, and the last one
 
@@ -83,9 +83,8 @@ class Coverage:
         record = current_record(node)
         self.order.append(key := self.add(record, "recorded"))
         for _, text in taken_out([record]):
-            if key is not None:
-                self.takers[key] = text
-                self.add(record, "constant" if MEANT.search(text) else "lost")
+            self.takers[key] = text
+            self.add(record, "constant" if MEANT.search(text) else "lost")
         for constant in (record.extra.constants if record.extra is not None else {}).values():
             if (cut := cut_of(constant)) is not None and cut.cause != "made":
                 self.add(cut, "constant")

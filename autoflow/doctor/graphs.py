@@ -245,7 +245,7 @@ def examine_units(chart: Chart) -> Iterator[Finding]:
         many = len(r.shape) > 1 and math.prod(r.shape[:-1]) >= LEAST_EXAMPLES
         is_gate = r.rule.name in GATES and (r.rule.name != "where" or chooses_by_size(r))
         if is_gate and many and flow.dead and 2 * flow.dead[0] >= flow.dead[1] > 1:
-            if flow.dead[0] > 0 and any([s.nonzero for s in flow.sent.values()]):
+            if any([s.nonzero for s in flow.sent.values()]):
                 text = f"{flow.dead[0]} of {flow.dead[1]} units of {chart.name(r)} pass nothing for any example"
                 yield chart.finding("dead units", r, text, "Lower the learning rate, or start with smaller biases")
         elif r.rule.name in BOUNDS and math.prod(r.shape) >= LEAST_EXAMPLES and (y := r.value) is not None:

@@ -44,7 +44,7 @@ from .passes import Chart, Size, watching
 TURNS = 3
 NUMBERS = (int, float, np.generic, np.ndarray)
 ALONG = 0.9  # the least cosine of a step and a gradient in the same direction
-LINEAR = ("add", "mean", "negative", "subtract", "sum")  # rules of the sum that a loss with penalties is
+LINEAR = ("add", "mean", "negative", "stack", "subtract", "sum")  # rules of the sum that a loss with penalties is
 PENALTY = {"absolute", "dot", "matmul", "mean", "multiply", "norm", "power", "square", "sum"}  # rules of penalties
 LOSS = re.compile("loss|cost|error|mse|nll|risk|entropy|^[lj][₀-₉]*$", re.IGNORECASE)
 State = tuple[Any, Any]  # of a Variable: value, gradient
@@ -405,11 +405,11 @@ def wrong_ways(turn: Turn, chart: Chart) -> Iterator[Finding]:
             continue
         is_scaled = len(live) == 1 and (r.rule.name == "multiply" or (r.rule.name == "divide" and r.parents[1] is None))
         terms.update(live if is_scaled or r.rule.name in LINEAR else ())
-        below = list(ancestors(r))
+        grows = r.shape == () and (r.value or 0) > 0 > flow.came.sign
+        below = [*ancestors(r)] if grows else []
         leaves, rules = [id(x) for x in below if not isinstance(x, Record)], {getattr(x, "rule", None) for x in below}
         is_penalty = len(leaves) == 1 and data.isdisjoint(below) and {x.name for x in rules if x} <= PENALTY
-        grows = is_penalty and np.sum(np.real(moved.get(leaves[0], 0) * np.conj(chart.sums[leaves[0]]))) < 0
-        if grows and r.shape == () and (r.value or 0) > 0 > flow.came.sign:
+        if is_penalty and np.sum(np.real(moved.get(leaves[0], 0) * np.conj(chart.sums[leaves[0]]))) < 0:
             text = f"{chart.name(r)} is subtracted from the loss, so steps make it grow"
             yield chart.finding("uphill", r, text, "Add it")
             return

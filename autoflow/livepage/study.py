@@ -7,6 +7,7 @@ import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -162,15 +163,11 @@ class Study:
     def maps(self) -> set[int]:
         """The operations that can be shown on the plane: the loss begins with them as the prediction does, and on the
         grid they have one row for each point."""
-        found: set[int] = set()
-        if self.kind == "plane":
-            behind = operations_behind(self.record(self.predict))
-            for k, (one, other) in enumerate(zip(self.records, behind, strict=False)):
-                if (code_of(one), one.last, one.rule) != (code_of(other), other.last, other.rule):
-                    break
-                if self.is_by_point(self.on_grid[k]):
-                    found.add(k)
-        return found
+        if self.kind != "plane":
+            return set()
+        pairs = zip(self.records, operations_behind(self.record(self.predict)), strict=False)
+        alike = takewhile(lambda pair: len({(code_of(r), r.last, r.rule) for r in pair}) == 1, pairs)
+        return {k for k, _ in enumerate(alike) if self.is_by_point(self.on_grid[k])}
 
     def place(self, record: Any) -> list[int] | None:
         """The position of an operation: the function's number, and first line, first column, last line, last column in

@@ -35,6 +35,7 @@ STORES = ("STORE_SUBSCR", "STORE_SLICE")
 NUMPYS = frozenset(dir(np))
 NUMPYS_OWN = NUMPYS - frozenset(dir(np.ndarray))  # those that are no methods of arrays
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
+DATA = (int, float, complex, str, ModuleType)
 Loop = ast.For | ast.AsyncFor | ast.While | ast.comprehension
 
 
@@ -135,10 +136,8 @@ class Source:
 
     def verifies(self, code: CodeType) -> bool:
         """Does the text compile to that code, position by position? (Lambdas share a name: their positions tell.)"""
-        key = code.co_name, code.co_firstlineno
-        return any([is_same(other, code) for other in self.codes.get(key, ())]) or (
-            self.rewritten and any([is_same(other, code) for other in self.codes.get(key, ())])
-        )
+        alike = [is_same(other, code) for other in self.codes.get((code.co_name, code.co_firstlineno), ())]
+        return any(alike) or ("rewritten" not in vars(self) and self.rewritten and self.verifies(code))
 
 
 def segment(encoded: list[bytes], span: tuple[int, ...]) -> str:
@@ -416,30 +415,45 @@ def running(code: Any) -> Any:
 
 
 def value_in(path: Any, frame: Any) -> Any:
-    """What a name or an attribute stands for in a frame; of an item what it is in. None if it is not there."""
+    """What a name or an attribute stands for in a frame; of an item what it is in. None if it is not there, or if it
+    is a property that raises an error."""
     if isinstance(path, ast.Name):
-        return None if frame is None else variables_of(frame).get(path.id, frame.f_globals.get(path.id))
-    whole = value_in(path.value, frame)
-    return getattr(whole, path.attr, None) if isinstance(path, ast.Attribute) else whole
+        spaces = () if frame is None else (variables_of(frame), frame.f_globals, vars(builtins))
+        return next((space[path.id] for space in spaces if path.id in space), None)
+    found = value_in(path.value, frame)
+    with contextlib.suppress(Exception):
+        return getattr(found, path.attr, None) if isinstance(path, ast.Attribute) else found
+    return None
 
 
 def is_plain(part: Any, frame: Any) -> bool:
-    """Is it known in a frame that ``float(n)``, ``slider.value`` or ``float(2 * x[k])`` takes a number of no node?"""
-    taken = getattr(part, "value", None) or (part.args[:1] or [getattr(part.func, "value", None)])[0]
-    found = [(x, value_in(x, frame)) for x in numbers_in(taken)]
-    known = [
-        x for x, v in found
-        if (holds_data(v) if isinstance(x, ast.Subscript) else v is not None and not hasattr(v, "requires_grad"))
-    ]  # fmt: skip
-    names = {n for x in known for n in ast.walk(x)}  # those of calls are not among them
-    return len(known) == len(found) > 0 and all([n in names for n in ast.walk(taken) if isinstance(n, ast.Name)])
+    """Is it known in a frame that ``float(n)``, ``slider.value``, ``float(2 * x[k])`` or ``float(np.sqrt(n))`` takes a
+    number of no node?"""
+    taken = getattr(part, "value", None) or (part.args[:1] or [getattr(part.func, "value", part)])[0]
+    if isinstance(taken, (ast.Name, ast.Attribute)) and is_path(taken):
+        found = value_in(taken, frame)
+        return found is not None and not hasattr(found, "requires_grad")
+    return all([is_data(value_in(x, frame)) for x in paths_in(taken)])
 
 
-def holds_data(x: Any) -> bool:
-    """Is it a plain array, a number or a text, or a container of these?"""
-    if isinstance(x, (list, tuple, dict)):
-        return all(map(holds_data, x.values() if isinstance(x, dict) else x))
-    return isinstance(x, (int, float, complex, str, np.generic)) or (type(x) is np.ndarray and x.dtype.kind != "O")
+def paths_in(node: Any) -> list[Any]:
+    """The names, attributes and items that an expression is made of."""
+    return [node] if is_path(node) else [x for part in ast.iter_child_nodes(node) for x in paths_in(part)]
+
+
+def is_data(x: Any) -> bool:
+    """Is it a number, a text, something of NumPy's, a module, a method or function of these, or a container of them, as
+    far as its first parts show?"""
+    parts = [x]
+    for part in itertools.islice(parts, 100):
+        is_numpys = type(part).__module__.partition(".")[0] == "numpy" and getattr(part, "dtype", None) != np.object_
+        if isinstance(part, (list, tuple, dict)):
+            parts += itertools.islice(part.values() if isinstance(part, dict) else part, 100)
+        elif hasattr(part, "__self__"):
+            parts.append(part.__self__)
+        elif not (is_numpys or isinstance(part, DATA)):
+            return False
+    return True
 
 
 def numbers_read(record: Any, slot: int) -> str:
@@ -563,12 +577,10 @@ def called(call: Any) -> str:
 
 def takes_out(node: Any) -> bool:
     """Does it look like ``y.value``, ``w.item()``, ``float(w)``, ``af.stop_gradient(y)``?"""
-    if isinstance(node, ast.Call) and node.args:
-        is_taker = called(node) in ("float", "int", "complex", "stop_gradient")
-        return is_taker and not isinstance(node.args[0], ast.Constant)
-    if isinstance(node, ast.Call):
-        return called(node) in ("item", "tolist", "detach")
-    return isinstance(node, ast.Attribute) and node.attr == "value"
+    if not isinstance(node, ast.Call):
+        return isinstance(node, ast.Attribute) and node.attr == "value"
+    takers = ("float", "int", "complex", "stop_gradient") if node.args else ("item", "tolist", "detach")
+    return called(node) in takers and not any([isinstance(x, ast.Constant) for x in node.args[:1]])
 
 
 def assigned(node: Any, source: Source) -> Any:

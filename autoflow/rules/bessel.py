@@ -87,10 +87,8 @@ for family in (("j", -1, 1), ("y", -1, 1), ("i", 1, 1), ("k", 1, -1)):
     add_spherical(*family)
 
 # Struve functions.
-with_parameters(special.struve, "x | v", "H",
-     x=lambda g, x, v: g * slope_of_struve(special.struve, x, v, -1))
-with_parameters(special.modstruve, "x | v", "L",
-     x=lambda g, x, v: g * slope_of_struve(special.modstruve, x, v, 1))
+with_parameters(special.struve, "x | v", "H", x=lambda g, x, v: g * slope_of_struve(special.struve, x, v, -1))
+with_parameters(special.modstruve, "x | v", "L", x=lambda g, x, v: g * slope_of_struve(special.modstruve, x, v, 1))
 
 # Kelvin functions, ber + i bei = J₀(x e^(3πi/4)): of the second derivative x² y'' + x y' = i x² y.
 rule(special.ber, "x", x=lambda g, x: g * special.berp(x))
@@ -136,9 +134,10 @@ def neighbours(function: Any, n: Any, x: Array, sign: int) -> Array:
 
 def slope_of_struve(function: Any, x: Array, v: Any, sign: int) -> Array:
     """(zᵥ₋₁ ± zᵥ₊₁ + r) / 2 with r = (x/2)ᵛ / (√π Γ(v + 3/2)) (DLMF 11.4.25); the z₋₁ below z₀ is r ± z₁ (11.4.23)."""
-    rest, above, least = (x / 2) ** v / (ROOT_PI * special.gamma(v + 1.5)), sign * function(v + 1, x), np.equal(v, 0)
-    below = np.where(least, rest + above, function(np.where(least, 0, v - 1), x))
-    return (below + above + rest) / 2
+    least = np.equal(v, 0)
+    below = np.where(least, sign, 1) * function(np.where(least, 1, v - 1), x)
+    rest = (1 + least) * (x / 2) ** v / (ROOT_PI * special.gamma(v + 1.5))
+    return (below + sign * function(v + 1, x) + rest) / 2
 
 
 # ---------------------------------------------------------------- functions that come with their derivatives

@@ -318,11 +318,6 @@ def fill_empty_rows(ok: Array, axis: Axis) -> Array:
     return ok | ~ok.any(axis=axis, keepdims=True)
 
 
-def nanprod_x(g: Array, x: Array, axis: Axis, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Array:
-    """Every number receives the product of the others."""
-    return prod_x(g, x, axis, dtype, keepdims, initial, numbers(x, where))
-
-
 def nanmean_x(g: Array, x: Array, axis: Axis, keepdims: bool, where: Any) -> Array:
     """Every number receives its share of its mean's gradient."""
     ok = numbers(x, where)
@@ -363,8 +358,9 @@ def spread_in_dtype(function: Any) -> Callable[..., Any]:
 # fmt: off
 rule(np.nansum,  "x | axis=None dtype=None keepdims=None initial=None where=None", "Σ", r"\sum $x",
      x=lambda g, x, axis, keepdims, where: sum_x(g, x.shape, axis, keepdims, numbers(x, where)), by_name=True)
-rule(np.nanprod, "x | axis=None dtype=None keepdims=None initial=None where=None", "Π", r"\prod $x", x=nanprod_x,
-     by_name=True)
+rule(np.nanprod, "x | axis=None dtype=None keepdims=None initial=None where=None", "Π", r"\prod $x", by_name=True,
+     x=lambda g, x, axis, dtype, keepdims, initial, where: prod_x(
+         g, x, axis, dtype, keepdims, initial, numbers(x, where)))
 rule(np.nanmean, "x | axis=None dtype=None keepdims=None where=None", "mean", x=nanmean_x, by_name=True)
 rule(np.nanvar, "x | axis=None dtype=None ddof=0 keepdims=None where=None correction=None", "var", by_name=True,
      x=nanvar_x, compute=spread_in_dtype(np.nanvar), holomorphic=False)

@@ -58,8 +58,7 @@ rule(special.erf, "x", x=lambda g, x: g * (2 / ROOT_PI * np.exp(-(x * x))))
 rule(special.erfc, "x", x=lambda g, x: g * (-2 / ROOT_PI * np.exp(-(x * x))))
 rule(special.erfcx, "x", x=lambda g, x, z: g * slope_of_erfcx(x, z), domain=(-1.0, 2.0))
 rule(special.erfi, "x", x=lambda g, x: g * (2 / ROOT_PI * np.exp(x * x)))
-rule(special.dawsn,    "x",   "dawsn",  r"F\left($x\right)",
-     x=lambda g, x, z: g * -far_out(x, 2 * (x * z) - 1, 1))
+rule(special.dawsn,    "x",   "dawsn",  r"F\left($x\right)", x=lambda g, x, z: g * -far_out(x, 2 * (x * z) - 1, 1))
 rule(special.erfinv,   "x",   "erf⁻¹",  r"\operatorname{erf}^{-1} $x",
      x=lambda g, z: g * (ROOT_PI / 2 * np.exp(z * z)), domain=(-0.8, 0.8))
 rule(special.erfcinv,  "x",   "erfc⁻¹", r"\operatorname{erfc}^{-1} $x",

@@ -144,7 +144,7 @@ HEAD = "import numpy as np\nimport autoflow as af\nw = af.Variable([1.0, 2.0])\n
 MORE = {
     "numbers that are no nodes'": """# 100 %
 n, X = len([1, 2]), np.ones(2)
-loss = np.sum(w) / float(n) * X.max().item()  # flows
+loss = np.sum(w) / float(np.sqrt(n)) * X.max().item()  # flows
 loss = loss * float(X[0])  # flows
 loss.backward()
 """,

@@ -455,3 +455,8 @@ def test_two_nodes_of_one_name_have_two_symbols():
     assert formula(d) == r"\mathrm{value} - {\mathrm{value}^{(2)}}"
     assert d.derivative_formula().count(r"\partial {\mathrm{value}^{(2)}}} &= -1") == 1
     assert formula(d**2 * state.x) == r"d^{2} \, \mathrm{state.x}_{2}"
+    found = []
+    for data in (np.array([1.0, np.nan]), np.ones(2), np.array([1.0, np.nan])):  # and equal arrays have one
+        found.append(np.sum(a * data))
+    text = formula(found[0] + found[1] + found[2], expand=True)
+    assert sorted(re.findall(r"\\mathbf\{data\}(\S*)\\right", text)) == ["", "", "^{(2)}}"]

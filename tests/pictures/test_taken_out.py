@@ -50,18 +50,22 @@ def test_numbers_that_were_never_in_it_are_not_marked():
 
 def test_numbers_of_other_objects_are_not_marked():
     class Slider:
-        value = 3.0
+        value, turns = 3.0, iter([2.0])
+        once = property(lambda self: next(self.turns))
 
     slider, n, x = Slider(), "4", af.Variable(2.0, name="x")
     y = x * slider.value * float(n) * Slider.value
     assert "no gradient through" not in str(x.why(y)) + str(af.graph(y))
     data, rows, k = np.array([1.0, 2.0]), {"a": [1.0, 2.0]}, 1
     y = x * float(data[1]) * int(data[0] * 2) * float(rows["a"][k]) * data[k].item() * float(-k + data[k - 1])
+    rows["a"].append(rows)  # looked through only once
+    y = y * float(np.sqrt(k)) * float(len(data)) * data.max().item() * float(rows["a"][k]) * float(max(data[0], 2 * k))
     assert "no gradient through" not in str(x.why(y)) + str(af.graph(y))
     w, nodes = af.Variable(2.0, name="w"), [1.0, x]
     y = w * float(data[0] * x) * float(nodes[1]) * float(data[1] + np.sin(x)) * (x if k else w).item()
-    marked = str(w.why(y))
-    assert all([text in marked for text in ("float(data[0] * x)", "float(nodes[1])", "np.sin(x)", "(x if k else w)")])
+    marked = str(w.why(y * float(sum(nodes)) * float(slider.once)))
+    texts = "float(data[0] * x)", "float(nodes[1])", "np.sin(x)", "(x if k else w)", "float(sum(nodes))"
+    assert all([text in marked for text in texts])
 
 
 ARRAYS = ["np.array([v, v])", "np.asarray(v)", "np.array([2 * v, -v])",

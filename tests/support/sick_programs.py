@@ -1322,7 +1322,7 @@ def penalty_that_is_subtracted(sick: bool) -> Any:
     def step() -> None:
         opt.zero_grad()
         penalty = 0.1 * np.sum(w**2)
-        loss = np.mean((X @ w - T) ** 2) + (-penalty if sick else penalty)
+        loss = 1.0 + np.sum(np.stack([np.mean((X @ w - T) ** 2), -penalty if sick else penalty]))
         loss.backward()
         opt.step()
 

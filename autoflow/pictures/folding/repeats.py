@@ -278,9 +278,7 @@ def merge_chains(graph: Picture) -> Picture:
                 card = join_cards(card, row, inner)
                 gone.add(inner.id)
         cards[node.id] = card
-    left = [cards[v.id] for v in graph.nodes if v.id not in gone]
-    number = {v.id: k for k, v in enumerate(left)}
-    return renumber_graph(graph, left, number)
+    return renumber_graph(graph, [cards[v.id] for v in graph.nodes if v.id not in gone])
 
 
 def joins(inner: Vertex, outer: Vertex) -> bool:
@@ -319,15 +317,16 @@ def product(a: Numbers | None, b: Numbers | None) -> Numbers | None:
     return replace(numbers(a.elements[0] * b.elements[0]), dtype=a.dtype)
 
 
-def renumber_graph(graph: Picture, nodes: list[Vertex], number: dict[int, int]) -> Picture:
+def renumber_graph(graph: Picture, nodes: list[Vertex]) -> Picture:
     """The graph of these nodes, with ids from 0; arrows from other nodes are dropped."""
-    new = []
+    number, new = {v.id: k for k, v in enumerate(nodes)}, []
     for v in nodes:
         rows = [r if r.source is None else move_row(r, number.get(r.source)) for r in v.operands]
         new.append(replace(v, id=number[v.id], operands=tuple(rows)))
     return replace(
         graph, nodes=tuple(new), outputs=tuple([number[k] for k in graph.outputs if k in number]),
         faded=tuple([number[k] for k in graph.faded if k in number]),
+        rules=tuple([(number[k], text) for k, text in graph.rules if k in number]),
     )  # fmt: skip
 
 

@@ -48,11 +48,9 @@ class Tidy(Generic[Picture]):
         for several in self.graph.several:
             self.join(several)
         left = [v for k, v in sorted(self.nodes.items()) if k not in self.moved]
-        number = {v.id: place for place, v in enumerate(left)}
         outputs = tuple(dict.fromkeys([self.goal(k)[0] for k in self.graph.outputs]))
-        rules = tuple([(number[k], text) for k, text in self.graph.rules if k in number])
         nodes = [replace(v, operands=tuple(map(self.row, v.operands)), members=self.members(v.id)) for v in left]
-        return renumber_graph(replace(self.graph, outputs=outputs, several=(), rules=rules), nodes, number)
+        return renumber_graph(replace(self.graph, outputs=outputs, several=()), nodes)
 
     def goal(self, k: int) -> tuple[int, int | None]:
         """The node that represents node k, and which of its results."""
@@ -169,7 +167,7 @@ def inline_constants(graph: Picture) -> Picture:
             rows = [replace(r, source=None) if r.source in gone else r for r in v.operands]
             members = (*(v.members or (v.id,)), *more.get(v.id, ()))
             left.append(replace(v, operands=tuple(rows), members=members))
-    return renumber_graph(graph, left, {v.id: place for place, v in enumerate(left)})
+    return renumber_graph(graph, left)
 
 
 def disjoint_sum(parts: Sequence[Numbers]) -> Numbers | None:

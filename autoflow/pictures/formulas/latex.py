@@ -20,7 +20,6 @@ from ...base.modes import switched
 from ...forward.replay import again, shown_operand
 from ...nodes.nodes import Array, Node, Variable
 from ...nodes.versions import FreedArray
-from ..model.gathering import is_same
 from ..model.names import Titles, titles_of
 from . import algebra
 from .algebra import ARRAY, Term, literal, symbol
@@ -171,7 +170,7 @@ def source(node: Any) -> Any:
 
 def record_name(record: Any, titles: Titles) -> Term:
     """A record by its name."""
-    return own_symbol(titles.name(record) or record.node_name, bool(record.shape), titles, record)
+    return own_symbol(titles.name(record) or record.node_name, titles, record)
 
 
 def leaf_term(x: Any, titles: Titles) -> Term:
@@ -179,32 +178,33 @@ def leaf_term(x: Any, titles: Titles) -> Term:
     c, c₂, c₃."""
     name = titles.name(x) if isinstance(x, Node) else None
     if name is not None or isinstance(x, Variable):
-        return own_symbol(name or x.name, bool(x.shape), titles, x)
+        return own_symbol(name or x.name, titles, x)
     x = x.value if isinstance(x, Node) else x
     term = literal(x)
     if term.text != ARRAY:
         return term
-    known = [k for k, y in enumerate(titles.arrays) if y is x or is_same(x, y)]
-    titles.arrays += [] if known else [x]
-    k = known[0] if known else len(titles.arrays) - 1
+    k = titles.place_of_array("", x)
     return Term(f"{ARRAY}_{{{k + 1}}}") if k else term
 
 
-def own_symbol(name: str, bold: bool, titles: Titles, x: Any = None) -> Term:
+def own_symbol(name: str, titles: Titles, x: Any) -> Term:
     """The symbol of a name; where another name has it already, as of ``a1`` and ``a_1``, the name as it is. Where the
-    name is that of another node as well, as in two calls of one function, y⁽²⁾."""
-    made = symbol(name, bold)
+    name is that of another node or array as well, as in two calls of one function, y⁽²⁾."""
+    made = symbol(name, bool(x.shape))
     if name not in titles.symbols.setdefault(made.text, {name: 0}):
         made = Term(rf"\mathrm{{{algebra.escape_text(name)}}}")
     owners = titles.symbols.setdefault(made.text, {name: 0})
-    k = owners.setdefault(id(x), len(owners))
+    is_node = isinstance(x, Node) or hasattr(x, "node_name")
+    is_gone = isinstance(x, FreedArray) and x.reference() is None  # then it is taken for the first
+    owner = id(x) if is_node else 0 if is_gone else titles.place_of_array(name, x)
+    k = owners.setdefault(owner, len(owners))
     return made if k == 1 else Term(f"{{{made.text}^{{({k})}}}}")
 
 
 def plain_term(record: Any, slot: int, titles: Titles) -> Term:
     """A plain operand: an array by the name that the program has for it, if it has one."""
     x, name = record.operands[slot], titles.name_of_operand(record, slot)
-    return leaf_term(x, titles) if name is None else own_symbol(name, bool(x.shape), titles)
+    return leaf_term(x, titles) if name is None else own_symbol(name, titles, x)
 
 
 def operand_terms(record: Any, titles: Titles) -> list[Term]:
@@ -225,7 +225,7 @@ def result_term(record: Any, operands: Sequence[Term], titles: Titles) -> Term:
     """The name of the result: its own, else z as in the table, else f if there is a z already."""
     name = titles.name(record)
     letters = [c for c in "zfu" if not any([c in (t.text, t.text[-2:-1]) for t in operands])]
-    return own_symbol(name, bool(record.shape), titles, record) if name else symbol(letters[0], bool(record.shape))
+    return own_symbol(name, titles, record) if name else symbol(letters[0], bool(record.shape))
 
 
 def local_terms(record: Any, titles: Titles, operands: Sequence[Term] | None = None) -> list[Term | None]:

@@ -194,7 +194,6 @@ class Walk:
         self.left: dict[Any, Numbers] = {}  # what is in .grad, where no pass is possible any more
         self.ids: dict[Any, int] = {}
         self.called: dict[Any, str] = {}  # plain operands, by their places
-        self.arrays: list[tuple[str, Any]] = []  # plain arrays that the program has a name for
 
     def keep(self, around: Any, radius: int) -> None:
         """Show only what is near to ``around``."""
@@ -286,15 +285,13 @@ class Walk:
         self.told = {k: self.boxes.note(box) for box, k in self.entered.items() if box[0] != "scope"}
         self.objects = {k: self.boxes.boxes[box].path for box, k in self.entered.items()}
 
-    def operand_key(self, record: Any, slot: int, x: Any) -> tuple[tuple[int, int], Any]:
+    def operand_key(self, record: Any, slot: int, x: Any) -> tuple[tuple[Any, int], Any]:
         """The key of a plain operand, and its value. Equal arrays of one name are one card."""
         value = as_it_was(x, record)
         name = self.titles.program.operand(record, slot) if value is x and getattr(x, "shape", ()) != () else None
         if name is None or "[" in name:  # an item may be another one each time
             return (id(record), slot), value
-        alike = [k for k, (other, y) in enumerate(self.arrays) if other == name and is_same(value, y)]
-        self.arrays += [] if alike else [(name, value)]
-        return (-1, alike[0] if alike else len(self.arrays) - 1), value
+        return (name, self.titles.place_of_array(name, value)), value
 
     def vertex(self, x: Any) -> Vertex:
         """A record, a Variable or a Constant."""
@@ -392,13 +389,6 @@ class Walk:
             note = f"broadcast × {times}" if times > 1 else ""
         local, sent = (flow.local[slot], flow.sent[slot]) if flow and slot < ROWS else (None, None)
         return Operand(slot, self.titles.of_operand(record, slot), source, flows, local, sent, note)
-
-
-def is_same(a: Any, b: Any) -> bool:
-    """Are two plain operands one array, or equal? (Small ones are copied when they are recorded.)"""
-    x, y = [z.reference() if isinstance(z, FreedArray) else z for z in (a, b)]
-    alike = type(x) is type(y) is np.ndarray and (x.shape, x.dtype) == (y.shape, y.dtype)
-    return x is not None and (x is y or (alike and bool((x == y).all())))
 
 
 def as_it_was(x: Any, record: Any) -> Any:

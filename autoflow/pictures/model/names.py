@@ -217,9 +217,16 @@ class Titles:
         self.letters: dict[int, dict[str, int]] = {}  # id of a record -> name in its expression -> whose
         self.known: dict[int, str] = {}  # id -> expression
         self.terms: dict[Any, Any] = {}  # record -> the same in LaTeX; kept here by formulas,
-        self.symbols: dict[str, dict[Any, int]] = {}  # with the name that a symbol is of, and the nodes of that name,
-        self.arrays: list[Any] = []  # and the plain arrays without a name
+        self.symbols: dict[str, dict[Any, int]] = {}  # with the name that a symbol is of, and what else has that name
+        self.arrays: dict[str, list[Any]] = {}  # plain arrays by name
         self.outputs: set[int] = set()  # ids of records that are shown as they are
+
+    def place_of_array(self, name: str, x: Any) -> int:
+        """Which of the plain arrays of that name it is, or is equal to."""
+        known = self.arrays.setdefault(name, [])
+        alike = [k for k, y in enumerate(known) if y is x or is_same(x, y)]
+        known += [] if alike else [x]
+        return [*alike, len(known) - 1][0]
 
     def add(self, record: Any) -> None:
         """Find the title of a record whose operands have theirs."""
@@ -423,6 +430,13 @@ def _default_name(x: Any) -> str:
     if hasattr(x, "node_name"):
         return str(x.node_name)
     return literal(x.value) if x.name.startswith("const_") else str(x.name)
+
+
+def is_same(a: Any, b: Any) -> bool:
+    """Are two plain operands one array, or equal? (Small ones are copied when they are recorded.)"""
+    x, y = [z.reference() if isinstance(z, FreedArray) else z for z in (a, b)]
+    alike = type(x) is type(y) is np.ndarray and x.dtype == y.dtype
+    return x is not None and (x is y or (alike and np.array_equal(x, y, equal_nan=x.dtype.kind in "fc")))
 
 
 def literal(x: Any) -> str:
