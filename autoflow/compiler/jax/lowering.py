@@ -88,7 +88,7 @@ def take(trace: Lowering, a: Array, indices: Any, axis: Any = None, mode: str = 
     """An index out of range is an error."""
     a, axis = (trace.np.ravel(a), 0) if axis is None else (a, axis)
     if mode == "raise":
-        return get_items(trace, a, (slice(None),) * (axis % a.ndim) + (trace.np.asarray(indices),))
+        return get_items(trace, a, (slice(None),) * (axis % a.ndim) + (trace.np.asarray(indices, np.intp),))
     return trace.np.take(a, indices, axis=axis, mode=mode)
 
 
@@ -178,12 +178,18 @@ def one_of(compare: str) -> Callable[..., Any]:
     return lambda trace, dtype, x, y: trace.np.where(getattr(trace.np, compare)(x, y) | (x != x), x, y)
 
 
+def unseen(trace: Lowering, v: Array) -> Array:
+    """A constant that XLA does not see, from the number of the run: it takes x + 0.0 and x - -0.0 for x."""
+    if isinstance(v, trace.jax.core.Tracer) or v.dtype.kind not in "fc":
+        return v
+    if v.dtype.kind == "c":
+        return trace.jax.lax.complex(unseen(trace, v.real), unseen(trace, v.imag))
+    return v + trace.np.copysign(trace.np.minimum(trace.run, 0).astype(v.dtype), v)
+
+
 def plus(trace: Lowering, dtype: Any, x: Array, y: Array) -> Any:
-    """XLA takes x + 0.0 for x if it sees the 0.0: so that is computed, from the number of the run."""
-    if dtype.kind == "f":
-        zero = trace.np.minimum(trace.run, 0).astype(dtype)
-        x, y = [v if isinstance(v, trace.jax.core.Tracer) else v + trace.np.copysign(zero, v) for v in (x, y)]
-    return trace.np.add(x, y)
+    """With zeros as in NumPy."""
+    return trace.np.add(unseen(trace, x), unseen(trace, y))
 
 
 def parts_of(trace: Lowering, dtype: Any, x: Array) -> Any:
@@ -215,6 +221,7 @@ OF_DTYPES: dict[Any, Callable[..., Any]] = {
     np.floor_divide: guarded("floor_divide"), np.remainder: guarded("remainder"), np.fmod: guarded("fmod"),
     np.divmod: lambda *args: (guarded("floor_divide")(*args), guarded("remainder")(*args)), np.power: power_in,
     np.maximum: one_of("greater"), np.minimum: one_of("less"), np.modf: parts_of, np.add: plus, np.reciprocal: inverse,
+    np.subtract: lambda trace, dtype, x, y: trace.np.subtract(x, unseen(trace, y)),
     np.sign: lambda trace, dtype, x: plus(trace, dtype, trace.np.sign(x), np.zeros((), dtype)),  # no -0.0
 }  # fmt: skip
 
