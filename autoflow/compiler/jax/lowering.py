@@ -72,8 +72,7 @@ def updated_at(trace: Lowering, ufunc: np.ufunc, x: Array, index: Any, *rest: An
     x = trace.np.asarray(x)
     if ufunc not in UPDATES or np.result_type(x.dtype, getattr(rest[0], "dtype", rest[0])) != x.dtype:
         raise LeftToNumPy(f"no counterpart of np.{ufunc.__name__}.at")
-    at = x.at[watched_index(trace, x.shape, index)]
-    return getattr(at, UPDATES[ufunc])(trace.np.asarray(rest[0], x.dtype))
+    return getattr(x.at[watched_index(trace, x.shape, index)], UPDATES[ufunc])(trace.np.asarray(rest[0], x.dtype))
 
 
 def written_into(trace: Lowering, function: Any, x: Array, *rest: Any, **options: Any) -> Any:

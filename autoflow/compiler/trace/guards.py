@@ -92,7 +92,7 @@ class Guards:
         self.made: set[type] = set()  # classes that code may call
         self.waiting: list[Edge] = []  # to methods and clocks that no code names
         self.doors: dict[tuple[int, bool], tuple[Any, Any, Any]] = {}  # id of an object, and is it handed on? -> edge
-        self.of_modules: set[tuple[types.ModuleType, str]] = set()  # what was found in those that are handed on
+        self.seen: set[tuple[Any, Any]] = set()  # functions and modules, modules and names
         self.is_recorded = False  # then nothing is refused any more
         for x in (*OWN, *self.roots):
             self.note(x)
@@ -107,13 +107,16 @@ class Guards:
 
     def search(self, objects: list[Any], queue: list[Edge]) -> None:
         """Find what can be reached from these objects and along these edges. Methods wait until code names them."""
-        modules = set()
         for x in objects:
             queue += self.enter(x)
         for x, (container, key) in queue:
             child = reachable.follow(container, key)
-            if isinstance(child, types.ModuleType) and isinstance(x, types.FunctionType) and (x, child) not in modules:
-                modules.add((x, child))
+            if (
+                isinstance(child, types.ModuleType)
+                and isinstance(x, types.FunctionType)
+                and (x, child) not in self.seen
+            ):
+                self.seen.add((x, child))
                 queue += reachable.edges_of_module(child, x, reachable.names_of(x.__code__).all)
             is_element = isinstance(x, reachable.OF_ELEMENTS) and (container is x or type(container) is tuple)
             if is_element and reachable.is_number(child):
@@ -155,8 +158,8 @@ class Guards:
                 raise behind_a_door(what, f"by {item_name(container, key)}")
             if is_handed_on and isinstance(child, types.ModuleType):
                 edges = reachable.edges_of_module(child, child, self.named)
-                ready += [(x, edge) for x, edge in edges if (child, edge[1]) not in self.of_modules]
-                self.of_modules |= {(child, name) for _, (_, name) in edges}
+                ready += [(x, edge) for x, edge in edges if (child, edge[1]) not in self.seen]
+                self.seen |= {(child, name) for _, (_, name) in edges}
         if ready:
             self.search([], ready)
 
@@ -253,9 +256,9 @@ class Guards:
             classes = {*users} - self.made
             special = [cls for cls in classes if not is_foreign(type(cls).__module__)]  # of metaclasses
             self.search(special, [edge for cls in classes for edge in making(cls)])
-        if named := [name for name in self.named if name[:2] == name[-2:] == "__" and name != "__class__"]:
+        if hidden := [name for name in self.named if name[:2] == name[-2:] == "__" and name != "__class__"]:
             users = [cls for cls in self.classes if not is_foreign(cls.__module__)] + self.users_functions_and_modules()
-            self.search([], [(x, (x, name)) for x, name in product(users, named) if reachable.is_lasting(x, name)])
+            self.search([], [(x, (x, name)) for x, name in product(users, hidden) if reachable.is_lasting(x, name)])
         captured = read_by(program) if self.attributes or not all_contents else set()
         ignored = {*replaced} if all_contents else captured | replaced
         for how, node, name, value in self.attributes:
