@@ -381,8 +381,7 @@ OF_SPECIAL = [
     lambda x, m: (np.power(x, 0.5), np.power(x, ZEROS + 0.5), np.power(x.astype("f4"), 0.5), np.power(x, m[0, 1] / 2)),
     lambda x, m: (np.quantile(x[1:5], 0.5), np.nanquantile(x[:3], 0.0), np.percentile(x[4:], 50.0)),
     lambda x, m: (np.fft.fft(x, norm="ortho"), np.fft.ihfft(x), np.linspace(0, x[1], 1), np.geomspace(1, x[1], 4)),
-    lambda x, m: (np.interp(m[0], [0, 0, 1, 1], [0, 1, 2, 3.0]), np.take(x, [-1, 0]), np.take(x[:2], x[1:3] > -9e9)),
-    lambda x, m: np.take(m, 1, axis=-1),
+    lambda x, m: (np.interp(m[0], [0, 0, 1, 1], [0, 1, 2, 3.0]), np.take(x, [-1, 0]), np.take(m, 1, axis=-1)),
     lambda x, m: (
         np.reciprocal(m.astype("u1")),
         np.convolve(x.astype("f4")[1:], m[1].astype("f4")),
@@ -565,9 +564,6 @@ def test_arrays_of_jax_stay_where_they_are(jax):
     power = compiled(lambda i: i**i, verify=False)
     power(i)
     assert isinstance(power(large), jax.Array)  # computed by eager code
-    number = compiled(lambda i: (i**i).sum(), verify=False)
-    number(i)
-    assert isinstance(number(large), jax.Array)
     np.testing.assert_array_equal(power(large), np.array([1, 70]) ** np.array([1, 70]), strict=True)
     swap = compiled(lambda x, y: (x is y, x + y))
     assert swap(x, x)[0] is True

@@ -147,7 +147,7 @@ class CompiledByXla(Compiled[P, R]):
         except Exception:  # NumPy has something to report, or raises
             results, jax = self.run_eagerly(fetched(args), fetched(options)), load_package("jax", MISSING)
             with with_64_bits(jax):
-                return pytree.tree_map(lambda x: jax.numpy.asarray(x) if type(x).__module__ == "numpy" else x, results)
+                return pytree.tree_map(lambda x: jax.numpy.asarray(x) if isinstance(x, np.ndarray) else x, results)
 
     def plan(self, *args: Any, profile: bool = False) -> PlanReport:
         """Which calls are in the program, and which NumPy computes and why. Raises ValueError for ``profile``."""

@@ -87,7 +87,7 @@ def take(trace: Lowering, a: Array, indices: Any, axis: Any = None, mode: str = 
     """An index out of range is an error."""
     a, axis = (trace.np.ravel(a), 0) if axis is None else (a, axis)
     if mode == "raise":
-        return get_items(trace, a, (slice(None),) * (axis % a.ndim) + (trace.np.asarray(indices, np.intp),))
+        return get_items(trace, a, (slice(None),) * (axis % a.ndim) + (trace.np.asarray(indices),))
     return trace.np.take(a, indices, axis=axis, mode=mode)
 
 
