@@ -773,8 +773,8 @@ def test_what_a_class_writes_when_it_is_called_elsewhere_is_no_reason_to_record_
     ]
 )  # fmt: skip
 def test_clocks_that_the_function_may_read_are_refused(body):
-    more = "L=[datetime.date];T=operator.methodcaller('tick')\ndef h(l): return i(l)\n"
-    more += "def i(l): return q(l)\ndef q(l): return l[0].today().day\ndef j(m): return k(m)\ndef k(m): return m.time()\n"
+    more = "L=[datetime.date];T=operator.methodcaller('tick')\ndef h(l): return i(l)\ndef i(l): return q(l)\n"
+    more += "def q(l): return l[0].today().day\ndef j(m): return k(m)\ndef k(m): return m.time()\n"
     more += "class D(C):\n @classmethod\n def m(cls): return C().t\nN=D()\ndef g(c): return c()\n"
     more += "if {}: C.m=D.m"
     assert is_stale(f"return x+0*{body}", CLOCKS + more.format(body == "C.m()"), "pass") is None
