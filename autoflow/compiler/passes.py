@@ -455,9 +455,8 @@ def is_where(v: Value) -> bool:
 
 def is_threaded(v: Value) -> bool:
     """A product for which the matrix library uses threads? (Of stacks it makes one product after the other.)"""
-    if v.kind != PRODUCT and not (v.kind == CALL and v.function is np.matmul):
-        return False
-    return math.prod(v.shape[-2:]) * v.args[0].shape[-1] > THREADED
+    is_product = v.kind == PRODUCT or (v.kind == CALL and v.function is np.matmul)
+    return is_product and math.prod(v.shape[-2:]) * v.args[0].shape[-1] > THREADED
 
 
 def bound_by_products(members: list[Value]) -> bool:

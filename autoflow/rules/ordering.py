@@ -19,15 +19,7 @@ import numpy as np
 from ..base.types import Array, Shape
 from ..table.bodies import run_own
 from ..table.indexing import put_back
-from ..table.shapes import (
-    as_array,
-    as_dtype,
-    has_gradient,
-    is_numpys,
-    is_on_host,
-    like_argument,
-    numbers_of,
-)
+from ..table.shapes import as_array, as_dtype, has_gradient, is_numpys, is_on_host, like_argument, numbers_of
 from ..table.table import composed, primitive, rule
 
 # ---------------------------------------------------------------- taking along an axis

@@ -358,6 +358,8 @@ OF_SPECIAL = [
     lambda x, m: ((x <= 3).astype(float) * x, ((x < 0) + 0.0) * x, (x != 0) * x, (x > 0) @ x, np.vdot(x > 0, x)),
     lambda x, m: (x + 0.0, 0.0 + x, np.add(x, 0), x * 1e308 * 1e-300, np.log(np.exp(x))),
     lambda x, m: (x[3] + 0, x.astype("f4") + 0, x[3].astype("f4") + 0.0, np.zeros_like(x) + x, x + -0.0, x + ZEROS),
+    lambda x, m: (x - -0.0, x - 0.0, 0.0 - x, x - ZEROS, ZEROS - x, x[3:].astype("f4") - np.float32(-0.0)),
+    lambda x, m: (np.angle(x[3:] + 0j), np.angle(x[3:] - complex(-0.0, -0.0)), np.positive((0j + x[3:]).real)),
     lambda x, m: (x.astype("f2") * np.float16(60000) * np.float16(0.001), np.trace(m * -0.0), (m * -0.0).sum()),
     # casts
     lambda x, m: ((x * 1j).astype(bool), (x[5:] * 1j).imag.astype(int), np.sum(x, dtype=int), np.cumsum(x, dtype=int)),

@@ -424,6 +424,27 @@ SETTINGS = {  # what reads a setting of the process, and what changes it
 for read, change in SETTINGS.items():
     PROGRAMS[read] = (f"return x*(2 + hash(repr({read}())) % 97)", "import gc", change)
     PROGRAMS[f"{read}, renamed"] = ("return x*(2 + hash(repr(read_it())) % 97)", f"import gc\nread_it = {read}", change)
+# Texts that no ``str`` or ``repr`` asks for; or that, by another name, which is g.
+for read, g in (
+    ("'%s' % A", 0), ("b'%a' % A", 0), ("f'{A}'", 0), ("operator.mod('%s',A)", 0), ("operator.imod('%s',A)", 0),
+    ("ascii(A)", 0), ("A.__repr__()", 0), ("operator.methodcaller('__re'+'pr__')(A)", 0), ("g()", "A.__repr__"),
+    ("g(A)", "operator.methodcaller('__repr__')"), ("g(A)", "'{}'.format"), ("g(A)", "'%s'.__mod__"),
+    ("g[0](A)", "[repr]"), ("g(A)", "str"),
+):  # fmt: skip
+    body, setup = f"return x*len({read})", f"A=np.array([1/3]);g={g}"
+    PROGRAMS[f"the text {read} of {g}"] = (body, setup, "np.set_printoptions(precision=2)")
+# A module that is not a name where its attributes are read.
+MODULE = "M=types.ModuleType('mm');M.aa=2.;M.s=types.ModuleType('ss');M.s.aa=2.\ndef h(m): return g(m)\n"
+for read, setup in (
+    ("h(M)", "def g(m): return m.aa"), ("h(M.s)", "def g(m): return m.aa"), ("h(M)", "def g(m): return m.s.aa"),
+    ("h(M)", "def g(m): return getattr(m.s,'a'*2)"), ("N.m.aa", "N=types.SimpleNamespace(m=M)"), ("N[0].aa", "N=[M]"),
+    ("N(M)", "N=operator.attrgetter('s.aa')"), ("N()", "class C:\n m=M\n def __call__(s): return s.m.s.aa\nN=C()"),
+):  # fmt: skip
+    PROGRAMS[f"a module by {read}, {setup}"] = (f"return x*{read}", MODULE + setup, "M.aa=M.s.aa=3.")
+# What is behind an attribute between underscores.
+for make in ("class C: pass", "def C(): pass", "C=types.ModuleType('mm')"):
+    for read, value in (("['a'][0]", "{'a':[2.]}"), ("[0]", "np.array([2.])"), (".a", "types.SimpleNamespace(a=2.)")):
+        PROGRAMS[f"{make}, {value}"] = (f"return x*C.__zz__{read}", f"{make}\nC.__zz__={value}", f"C.__zz__{read}=3.")
 # Generators and iterators: what reads how far they are, and what moves them.
 for kind, (make, read, move) in {
     "bit generator": ("np.random.default_rng(1)", "str(G.bit_generator.state)", "G.random()"),
@@ -546,17 +567,11 @@ PROGRAMS |= {
     "a weak key's list": (
         "return x*W[N][0]", "class C: pass\nN=C();W=weakref.WeakKeyDictionary();W[N]=[2.]", "W[N][0]=3.",
     ),
-    # Texts that no ``str`` or ``repr`` asks for; what stands under another name.
-    "a text by %": ("return x*len('%s' % A)", "A=np.array([1/3])", "np.set_printoptions(precision=2)"),
-    "a text by operator.mod": (
-        "return x*len(operator.mod('%s', A))", "A=np.array([1/3])", "np.set_printoptions(precision=2)",
-    ),
-    "a text by its method": ("return x*len(A.__repr__())", "A=np.array([1/3])", "np.set_printoptions(precision=2)"),
     "a text by print": (
         "import io\ns=io.StringIO();print(A,file=s);return x*len(s.getvalue())", "A=np.array([1/3])",
         "np.set_printoptions(precision=2)",
     ),
-    "str, renamed": ("return x*len(S(A))", "S=str;A=np.array([1/3])", "np.set_printoptions(precision=2)"),
+    # What stands under another name.
     "type, renamed": (
         "return x*t(N)().a", "class C:\n def __init__(s): s.a=K[0]\nK=[2.];N=C();t=type", "K[0]=3.",
     ),
@@ -605,6 +620,14 @@ PROGRAMS |= {
         "return x*G.gi_frame.f_locals['k']", "def g():\n k=2.\n yield\n k=3.\n yield\nG=g();next(G)", "next(G)",
     ),
     "a generator that ends": ("return x*(2+(G.gi_frame is None))", "def g(): yield\nG=g();next(G)", "list(G)"),
+    **{
+        f"a descriptor that calls its {owner}": (
+            f"return x*{owner}.k.a",
+            "class P:\n def __get__(self,o,t): return t()\nclass C:\n k=P()\n def __init__(s): s.a=K[0]\n"
+            "K=[2.];N=C()", "K[0]=3.",
+        )
+        for owner in "CN"
+    },
     "__call__ of a class": (
         "return x*C.__call__().a", "class C:\n def __init__(s): s.a=K[0]\nK=[2.]", "K[0]=3.",
     ),
@@ -655,6 +678,10 @@ HARMLESS = {
     "an attribute of the class": ("return x*C.a", ""),
     "an abstract class": ("return x*(2 if isinstance(N,D) else 3)", "class D(C,abc.ABC): pass\nN=D()"),
     "an exception": ("try: return x*2\nexcept D: return x", "class D(Exception):\n def __init__(self): C()"),
+    "a module with a clock": (
+        "return g(x,M)*N.time",
+        "M=types.ModuleType('mm');M.a=2.;M.time=time;N=C();N.time=1.\ndef g(x,m): return x*m.a",
+    ),
     "a clock as an attribute": ("return x*N.a", "N=C();N.clock=time.time"),
     "a clock of the class": ("return x*N.a", "C.clock=time.time;N=C()"),
     "a class of its class": ("return x*(N+N).a", "class D(C):\n def __add__(self,o): return type(self)()\nN=D()"),
@@ -740,10 +767,15 @@ def test_what_a_class_writes_when_it_is_called_elsewhere_is_no_reason_to_record_
 
 
 @pytest.mark.parametrize(
-    "body", ["C().t", "g(C).t", "D().t", "N.tick()", "getattr(N,'ti'+'ck')()", "N.m()", "C.m()", "L[0].today().day"]
-)
+    "body", [
+        "C().t", "g(C).t", "D().t", "N.tick()", "getattr(N,'ti'+'ck')()", "N.m()", "C.m()", "L[0].today().day", "h(L)",
+        "h([L[0]])", "j(time)", "operator.methodcaller('tick')(N)", "T(N)",
+    ]
+)  # fmt: skip
 def test_clocks_that_the_function_may_read_are_refused(body):
-    more = "L=[datetime.date]\nclass D(C):\n @classmethod\n def m(cls): return C().t\nN=D()\ndef g(c): return c()\n"
+    more = "L=[datetime.date];T=operator.methodcaller('tick')\ndef h(l): return i(l)\ndef i(l): return q(l)\n"
+    more += "def q(l): return l[0].today().day\ndef j(m): return k(m)\ndef k(m): return m.time()\n"
+    more += "class D(C):\n @classmethod\n def m(cls): return C().t\nN=D()\ndef g(c): return c()\n"
     more += "if {}: C.m=D.m"
     assert is_stale(f"return x+0*{body}", CLOCKS + more.format(body == "C.m()"), "pass") is None
 

@@ -72,8 +72,7 @@ def updated_at(trace: Lowering, ufunc: np.ufunc, x: Array, index: Any, *rest: An
     x = trace.np.asarray(x)
     if ufunc not in UPDATES or np.result_type(x.dtype, getattr(rest[0], "dtype", rest[0])) != x.dtype:
         raise LeftToNumPy(f"no counterpart of np.{ufunc.__name__}.at")
-    at = x.at[watched_index(trace, x.shape, index)]
-    return getattr(at, UPDATES[ufunc])(trace.np.asarray(rest[0], x.dtype))
+    return getattr(x.at[watched_index(trace, x.shape, index)], UPDATES[ufunc])(trace.np.asarray(rest[0], x.dtype))
 
 
 def written_into(trace: Lowering, function: Any, x: Array, *rest: Any, **options: Any) -> Any:
@@ -178,12 +177,18 @@ def one_of(compare: str) -> Callable[..., Any]:
     return lambda trace, dtype, x, y: trace.np.where(getattr(trace.np, compare)(x, y) | (x != x), x, y)
 
 
+def unseen(trace: Lowering, v: Array) -> Array:
+    """A constant that XLA does not see, from the number of the run: it takes x + 0.0 and x - -0.0 for x."""
+    if isinstance(v, trace.jax.core.Tracer) or v.dtype.kind not in "fc":
+        return v
+    if v.dtype.kind == "c":
+        return trace.jax.lax.complex(unseen(trace, v.real), unseen(trace, v.imag))
+    return v + trace.np.copysign(trace.np.minimum(trace.run, 0).astype(v.dtype), v)
+
+
 def plus(trace: Lowering, dtype: Any, x: Array, y: Array) -> Any:
-    """XLA takes x + 0.0 for x if it sees the 0.0: so that is computed, from the number of the run."""
-    if dtype.kind == "f":
-        zero = trace.np.minimum(trace.run, 0).astype(dtype)
-        x, y = [v if isinstance(v, trace.jax.core.Tracer) else v + trace.np.copysign(zero, v) for v in (x, y)]
-    return trace.np.add(x, y)
+    """With zeros as in NumPy."""
+    return trace.np.add(unseen(trace, x), unseen(trace, y))
 
 
 def parts_of(trace: Lowering, dtype: Any, x: Array) -> Any:
@@ -215,6 +220,7 @@ OF_DTYPES: dict[Any, Callable[..., Any]] = {
     np.floor_divide: guarded("floor_divide"), np.remainder: guarded("remainder"), np.fmod: guarded("fmod"),
     np.divmod: lambda *args: (guarded("floor_divide")(*args), guarded("remainder")(*args)), np.power: power_in,
     np.maximum: one_of("greater"), np.minimum: one_of("less"), np.modf: parts_of, np.add: plus, np.reciprocal: inverse,
+    np.subtract: lambda trace, dtype, x, y: trace.np.subtract(x, unseen(trace, y)),
     np.sign: lambda trace, dtype, x: plus(trace, dtype, trace.np.sign(x), np.zeros((), dtype)),  # no -0.0
 }  # fmt: skip
 

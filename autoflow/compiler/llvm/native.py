@@ -18,7 +18,7 @@ from __future__ import annotations
 import ctypes
 import math
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from functools import partial
 from itertools import count, starmap
 from typing import Any
@@ -77,7 +77,9 @@ class Native:
         results, raised = self.run(arrays)
         state, mask, uncertain = self.known
         if (now := callers_state()) is not state:
-            mask, uncertain = self.mask_of([kind for kind, how in np.geterr().items() if how == "call"])
+            kinds = [kind for kind, how in np.geterr().items() if how == "call"]
+            # Our functions do not always raise underflow as NumPy's do: a caller who wants it gets eager code.
+            mask, uncertain = sum([self.flags[kind] for kind in kinds]), "under" in kinds
             self.known = now, mask, uncertain
         if raised & mask or uncertain:
             tell: Any = np.geterrcall()
@@ -104,11 +106,6 @@ class Native:
             return "too few calls together"
         odd = [x.dtype for x in (v, *v.args) if x.dtype is not None and code(x.dtype) is None]
         return f"computes in {odd[0]}" if odd else "no loop has it"
-
-    def mask_of(self, kinds: Collection[str]) -> tuple[int, bool]:
-        """The flags of these kinds of error. Our functions do not always raise underflow as NumPy's do, so a caller who
-        wants it (True) gets eager code."""
-        return sum([self.flags[kind] for kind in kinds]), "under" in kinds
 
     def run(self, arrays: tuple[Array, ...]) -> tuple[list[Array], int]:
         """All results, and the flags that were raised."""

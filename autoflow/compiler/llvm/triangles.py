@@ -43,9 +43,8 @@ def solution(kind: str, n: int, m: int, *, is_turned: bool, b_is_turned: bool) -
     """x = l⁻¹ b or l⁻ᵀ b of three pointers: l (n, n), b (n, m) or bᵀ, and x (n, m). lᵀ is solved as a lower triangle,
     too: backwards."""
     size = SIZES[kind]
-    low, b, x = Matrix(0, n * size, size), Matrix(1, m * size, size), Matrix(2, m * size, size)
-    if b_is_turned:
-        b = Matrix(1, size, n * size)
+    low, x = Matrix(0, n * size, size), Matrix(2, m * size, size)
+    b = Matrix(1, size, n * size) if b_is_turned else Matrix(1, m * size, size)
     if is_turned:
         low = Matrix(0, -size, -n * size, (n * n - 1) * size)
         b, x = (Matrix(a.pointer, -a.row, a.column, (n - 1) * a.row) for a in (b, x))

@@ -34,8 +34,8 @@ from typing import Any
 
 import numpy as np
 
-from ...backprop.second_runs import GENERATORS, OWN, is_at, is_foreign, state_of
-from ...backprop.snapshots import MISSING, OF_FUNCTIONS, is_iterator, position_of
+from ...backprop.second_runs import GENERATORS, OWN, is_at, is_foreign, is_users, state_of
+from ...backprop.snapshots import OF_FUNCTIONS, is_iterator, position_of
 from ...base.errors import CompileError
 from ...nodes.grads import read_grad
 from ...nodes.nodes import NodeRole, current_record
@@ -47,7 +47,6 @@ from .reachable import ARRAYS, BUFFERS, COLLECTIONS, CONTAINERS, HOLDERS, MAPPIN
 
 OPAQUE = (types.ModuleType, types.CodeType, np.dtype, NodeRole, Activation, *BUFFERS)  # not searched further
 subclasses_of: Callable[[type], list[type]] = type.__subclasses__  # also of metaclasses
-NAMED: Any = (types.FunctionType, types.BuiltinFunctionType, type, type(np.sum))
 CHECKING = frozenset({"isinstance", "issubclass", "__match_args__", "dispatch"})  # may ask abstract classes
 ATTRIBUTES: dict[str, Callable[[Any, Any], Any]] = {  # of nodes, which may change, and how they are read
     "name": getattr, "requires_grad": getattr,
@@ -90,6 +89,8 @@ class Guards:
         self.found = {*map(id, self.roots)}
         self.made: set[type] = set()  # classes that code may call
         self.waiting: list[Edge] = []  # to methods and clocks that no code names
+        self.doors: dict[tuple[int, bool], tuple[Any, Any, Any]] = {}  # id of an object, and is it handed on? -> edge
+        self.seen: set[tuple[Any, Any]] = set()  # functions and modules, modules and names
         self.is_recorded = False  # then nothing is refused any more
         for x in (*OWN, *self.roots):
             self.note(x)
@@ -104,14 +105,14 @@ class Guards:
 
     def search(self, objects: list[Any], queue: list[Edge]) -> None:
         """Find what can be reached from these objects and along these edges. Methods wait until code names them."""
-        modules = set()
         for x in objects:
             queue += self.enter(x)
         for x, (container, key) in queue:
             child = reachable.follow(container, key)
-            if isinstance(child, types.ModuleType) and isinstance(x, types.FunctionType) and (x, child) not in modules:
-                modules.add((x, child))
-                queue += reachable.edges_of_module(child, x)
+            is_module = isinstance(child, types.ModuleType)
+            if is_module and isinstance(x, types.FunctionType) and (x, child) not in self.seen:
+                self.seen.add((x, child))
+                queue += reachable.edges_of_module(child, x, reachable.names_of(x.__code__).all)
             is_element = isinstance(x, CONTAINERS) and (container is x or type(container) is tuple)
             if is_element and reachable.is_number(child):
                 continue  # a tuple stays what it is, of the others all elements are compared
@@ -123,7 +124,12 @@ class Guards:
             if isinstance(child, type) and child not in self.made and may_be_called(x, container, key, child):
                 self.made.add(child)
                 queue += reachable.making(child)
-            if id(child) in self.found or reachable.is_number(child):
+            is_found = id(child) in self.found
+            if not is_found and reachable.is_number(child):
+                continue
+            is_handed_on = not isinstance(x, types.FunctionType) or reachable.is_handed_on(x, container, key)
+            self.doors.setdefault((id(child), is_handed_on), (container, key, child))
+            if is_found:
                 continue
             if len(self.edges) > LIMIT:
                 raise CompileError(
@@ -131,17 +137,25 @@ class Guards:
                     f"changes. Pass what it needs as an argument, {WAY_OUT}."
                 )
             self.found.add(id(child))
-            if isinstance(child, NAMED) and is_foreign(str(child.__module__)):  # which code may call otherwise
-                self.named.add(child.__name__)
-                self.called.add(child.__name__)
-            attributes = frozenset[str]() if isinstance(x, types.FunctionType) else self.named
-            if not self.is_recorded and (what := reachable.door_to(child, attributes)):
-                raise behind_a_door(what, f"by {item_name(container, key)}")
+            given = reachable.names_given(child)
+            self.named |= given
+            self.called |= given
             self.note(child)
             if not (isinstance(child, OPAQUE) or reachable.foreign(child)):
                 queue += self.enter(child)
-        if self.waiting and (ready := [edge for edge in self.waiting if self.is_named(edge[1][1])]):
+        ready: list[Edge] = []
+        if self.waiting:
+            ready = [edge for edge in self.waiting if self.is_named(edge[1][1])]
             self.waiting = [edge for edge in self.waiting if not self.is_named(edge[1][1])]
+        for (_, is_handed_on), (container, key, child) in self.doors.items():  # by names that were found meanwhile, too
+            names = self.named if is_handed_on else frozenset()
+            if not self.is_recorded and (what := reachable.door_to(child, names)):
+                raise behind_a_door(what, f"by {item_name(container, key)}")
+            if is_handed_on and isinstance(child, types.ModuleType):
+                edges = reachable.edges_of_module(child, child, self.named)
+                ready += [(x, edge) for x, edge in edges if (child, edge[1]) not in self.seen]
+                self.seen |= {(child, name) for _, (_, name) in edges}
+        if ready:
             self.search([], ready)
 
     def is_named(self, name: str) -> bool:
@@ -184,8 +198,8 @@ class Guards:
                     raise behind_a_door(what, f"in {x.__qualname__}, at {where}")
                 self.named |= reachable.names_of(x.__code__).all
                 self.called |= reachable.names_of(x.__code__).called
-        elif isinstance(x, classmethod):
-            self.called.add("type")  # it may call its class
+        elif isinstance(x, classmethod) or (hasattr(type(x), "__get__") and is_users(type(x))):
+            self.called.add("type")  # it may call its class, or the one that it is an attribute of
         elif isinstance(getattr(x, "__dict__", None), dict):
             self.others.append((x.__dict__.__len__, len(x.__dict__)))
         self.classes.update(x.__mro__ if isinstance(x, type) else (), type(x).__mro__)
@@ -234,6 +248,9 @@ class Guards:
             classes = {*users} - self.made
             special = [cls for cls in classes if not is_foreign(type(cls).__module__)]  # of metaclasses
             self.search(special, [edge for cls in classes for edge in reachable.making(cls)])
+        if hidden := [name for name in self.named if name[:2] == name[-2:] == "__" and name != "__class__"]:
+            users = [cls for cls in self.classes if not is_foreign(cls.__module__)] + self.users_functions_and_modules()
+            self.search([], [(x, (x, name)) for x, name in product(users, hidden) if reachable.is_lasting(x, name)])
         captured = read_by(program) if self.attributes or not all_contents else set()
         ignored = {*replaced} if all_contents else captured | replaced
         for how, node, name, value in self.attributes:
@@ -266,29 +283,24 @@ class Guards:
             self.others += [(read, mark) for _, read, mark in self.moving]
         self.others += [(partial(reachable.has_elements, *pair), True) for pair in self.collections]
         self.edges, self.moving, self.contents, self.roots, self.collections = [], [], {}, [], []
-        self.attributes, self.found, self.made = [], set(), set()
+        self.attributes, self.found, self.made, self.doors = [], set(), set(), {}
 
     def watch_classes_and_functions(self) -> None:
-        """Watch what describes them: the bases of classes, and how many attributes these have; attributes that are
-        named between underscores, as ``__doc__``; and others that functions and modules may get later."""
+        """Watch what describes them: the bases of classes, and how many attributes these have; and attributes that
+        functions and modules may get later."""
         classes = [cls for cls in self.classes if not is_foreign(cls.__module__)]
         for cls in classes:
             self.places.append((getattr, cls, "__mro__", cls.__mro__))
             self.others.append((vars(cls).__len__, len(vars(cls))))
             if "__subclasses__" in self.named:
                 self.others.append((partial(subclasses_of, cls), subclasses_of(cls)))
-        described = {id(x): x for x in self.reached() if isinstance(x, (types.FunctionType, types.ModuleType))}
-        users = [x for x in described.values() if not is_foreign(getattr(x, "__module__", x.__name__))]
         if not self.named.isdisjoint((reachable.CATCHING, *reachable.BY_TEXT)):
-            self.others += [(vars(x).__len__, len(vars(x))) for x in users]
-        for name in self.named - {"__class__"}:  # which functions have for ever
-            for x in (*classes, *users) if name[:2] == name[-2:] == "__" else ():
-                value = reachable.follow(x, name)
-                # Not one that is missing, since attributes are counted, nor a method, which is a new object each time.
-                if value is not MISSING and is_equal(value, reachable.follow(x, name)):
-                    self.places.append((getattr, x, name, value))
-                    if isinstance(value, COLLECTIONS):
-                        self.collections.append((value, reachable.elements_of(value)))
+            self.others += [(vars(x).__len__, len(vars(x))) for x in self.users_functions_and_modules()]
+
+    def users_functions_and_modules(self) -> list[Any]:
+        """Those that were found, but for a library's."""
+        found = {id(x): x for x in self.reached() if isinstance(x, (types.FunctionType, types.ModuleType))}
+        return [x for x in found.values() if not is_foreign(getattr(x, "__module__", x.__name__))]
 
     def hold(self) -> bool:
         """Do all watched edges lead to the same objects, with the same contents? Called before every run."""

@@ -27,6 +27,7 @@ import ctypes
 import dis
 import gc
 import random
+import re
 import sys
 import threading
 import types
@@ -62,17 +63,18 @@ SEALED: tuple[Any, ...] = (  # what they refer to never changes
 )  # fmt: skip
 HOLDING = (BaseException, partial, property, classmethod, staticmethod)  # objects, which these attributes name
 HELD = ("args", "__cause__", "func", "keywords", "fget", "fset", "fdel", "__func__")
+NAMED: Any = (types.FunctionType, types.BuiltinMethodType, types.MethodWrapperType, type, type(np.sum))
 MAKING = frozenset({"__init__", "__new__", "__del__", "__init_subclass__", "__post_init__"})  # run when it is called
 METHODS = (types.FunctionType, staticmethod, property, classmethod)
-BY_TEXT = frozenset({"getattr", "hasattr", "vars", "attrgetter", "__dict__"})
+BY_TEXT = frozenset({"getattr", "hasattr", "vars", "attrgetter", "methodcaller", "__dict__"})
 ENVIRONMENT = frozenset({"environ", "environb", "getenv", "getenvb"})
 # What calls a class without its name, what calls a method to write a text, and what writes texts.
 CALLING = frozenset({
     "type", "__class__", "__call__", "__new__", "__subclasses__", "__mro__", "mro", "__base__", "__bases__", "__self__",
 })  # fmt: skip
 WRITING = frozenset({"__repr__", "__str__", "__format__"})
-PRINTING = {"str", "repr", "format", "format_map", "print", "mod", "__mod__", "array2string", "array_str", "array_repr"}
-TEXTS = WRITING | PRINTING
+PRINTING = "str repr ascii print format format_map mod imod __mod__ __rmod__ array2string array_str array_repr"
+TEXTS = WRITING | {*PRINTING.split(), "methodcaller"}
 
 
 def edges_of(x: Any) -> Iterator[tuple[Any, Any]]:
@@ -148,14 +150,17 @@ def attributes_of(x: Any) -> dict[str, Any]:
     return attributes if isinstance(attributes, dict) else {}
 
 
-def edges_of_module(module: Any, f: types.FunctionType) -> list[Edge]:
-    """What a function may mean by ``config.rate``, where config is a module of the user's: any name, if it looks names
-    up by text."""
+def edges_of_module(module: Any, x: Any, wanted: Set[str]) -> list[Edge]:
+    """What code with these names may mean by ``config.rate``, where config is a module of the user's: any name, if it
+    looks names up by text. Not a clock that is a module in it: ``time`` is a common name. x : a function; or the
+    module itself, if code hands it on."""
     if is_foreign(module.__name__):
         return []
-    wanted, scope = names_of(f.__code__).all, vars(module)
+    scope = vars(module)
     more = [name for name in scope if name[:2] != "__" or name[-2:] != "__"] if BY_TEXT & wanted else []
-    return [(f, (scope, name)) for name in wanted.union(more, ["__getattr__"]) & scope.keys()]
+    found = {*wanted, *more, "__getattr__"} & scope.keys()
+    clocks = {k for k in found if isinstance(scope[k], types.ModuleType) and door_to(scope[k], wanted)}
+    return [(x, (scope, name)) for name in found - clocks]
 
 
 class Names(NamedTuple):
@@ -245,20 +250,44 @@ def follow(container: Any, key: Any) -> Any:
         return MISSING
 
 
+def is_lasting(x: Any, name: str) -> bool:
+    """Has it an attribute of this name? Not one that is missing, since attributes are counted, nor a method, which is a
+    new object each time."""
+    value = follow(x, name)
+    return value is not MISSING and is_equal(value, follow(x, name))
+
+
+def names_given(x: Any) -> set[str]:
+    """The names by which code calls what it finds, whatever it calls it: that of a library's function or method, and
+    those that a getter looks up."""
+    if isinstance(x, (attrgetter, methodcaller)):
+        return {*re.findall(r"\w+", str(gc.get_referents(x)[0]))}
+    return {x.__name__} if isinstance(x, NAMED) and is_foreign(getattr(x, "__module__", None) or "builtins") else set()
+
+
 def is_plain(cls: type) -> bool:
     """Is it written by the user from top to bottom, so that no library calls its methods? Or an exception?"""
     others = [c for c in cls.__mro__[:-1] if is_foreign(c.__module__) and c.__module__ != "typing"]
     return type(cls) in (type, abc.ABCMeta) and all([issubclass(c, (BaseException, abc.ABC)) for c in others])
 
 
+def is_handed_on(x: Any, container: Any, key: Any) -> bool:
+    """Does a function do more with what it finds there than asking for attributes of it, or for its class? Not said of
+    a module that it imports inside itself."""
+    if container is sys.modules:
+        return False
+    cells = zip(x.__code__.co_freevars, x.__closure__ or (), strict=True)
+    is_scope = container is x.__globals__ or (isinstance(container, dict) and "__spec__" in container)
+    found = [key] if is_scope else [name for name, cell in cells if cell is container]
+    return not found or not names_of(x.__code__).called.isdisjoint(found)
+
+
 def may_be_called(x: Any, container: Any, key: Any, cls: type) -> bool:
     """May code call the class that ``x`` finds there? A function may also only ask for it, as ``isinstance`` does."""
-    if not isinstance(x, types.FunctionType) or not is_plain(cls):
+    if not isinstance(x, types.FunctionType) or not is_plain(cls) or is_handed_on(x, container, key):
         return True
-    cells = zip(x.__code__.co_freevars, x.__closure__ or (), strict=True)
-    found = [key] if container is x.__globals__ else [name for name, cell in cells if cell is container]
     makes_others = any([isinstance(v, classmethod) for c in cls.__mro__[:-1] for v in vars(c).values()])
-    return not found or makes_others or not names_of(x.__code__).called.isdisjoint({*found, *MAKING, *CALLING})
+    return makes_others or not names_of(x.__code__).called.isdisjoint({*MAKING, *CALLING})
 
 
 def waits_for_name(x: Any, key: str, child: Any) -> bool:
