@@ -294,7 +294,8 @@ def extreme(ufunc: np.ufunc, function: Any) -> Callable[..., Any]:
 @composed(np.ptp)
 def ptp(a: Array, axis: Axis = None, out: Any = None, keepdims: bool = False) -> Array:
     """max - min."""
-    return np.subtract(np.max(a, axis, keepdims=keepdims), np.min(a, axis, keepdims=keepdims))
+    options: dict[str, Any] = {"axis": axis, "keepdims": keepdims}
+    return np.subtract(np.max(a, **options), np.min(a, **options))
 
 
 # fmt: off

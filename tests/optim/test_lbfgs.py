@@ -96,6 +96,7 @@ def test_settings_are_scipys():
     one = optim.LBFGS([w], max_iter=1)
     one.step(closure_of(rosenbrock, one, w))
     assert one.evaluations <= 3
+    assert optim.LBFGS([w], max_iter=20).max_eval == 26  # as in PyTorch
     few = optim.LBFGS([w], max_iter=100, max_eval=4)
     few.step(closure_of(rosenbrock, few, w))
     assert few.evaluations <= 7  # SciPy looks after each iteration

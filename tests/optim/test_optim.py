@@ -392,6 +392,15 @@ def test_a_schedule_whose_factor_fails_has_made_no_step():
     assert (schedule.steps, sgd.lr) == (1, 0.25)
 
 
+@pytest.mark.parametrize("g", [[3e-200, 4e-200], [3e200, 4e200], [1e-160, 5e200], [3.0, 4.0]])
+def test_the_norm_of_tiny_and_of_huge_gradients(g):
+    """Their squares vanish or overflow. At the bound itself gradients are made smaller, as in PyTorch."""
+    w, norm = af.Variable([1.0, 2.0]), math.hypot(*g)
+    w.grad = np.array(g)
+    assert optim.clip_grad_norm([w], norm) == pytest.approx(norm, rel=1e-12, abs=0)
+    np.testing.assert_allclose(w.grad, np.array(g) * (norm / (norm + 1e-6)), rtol=1e-12)
+
+
 def test_clipping_without_any_gradient_does_nothing():
     w, empty = af.Variable([1.0]), af.Variable([])
     empty.grad = np.zeros(0)

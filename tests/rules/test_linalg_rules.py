@@ -75,5 +75,12 @@ def test_einsum_that_is_a_view_writes_through():
 @pytest.mark.parametrize("f", [np.linalg.eigvalsh, lambda x: np.linalg.svd(x, compute_uv=False)])
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_values_that_are_nan_have_the_gradient_nan(f):
-    """LAPACK gives NaN for values of a matrix with infinity, and numbers for their vectors."""
-    assert np.isnan(af.grad(lambda x: np.sum(f(x)))(np.array([[np.inf, 1.0], [1.0, 2.0]]))).all()
+    """LAPACK gives NaN for values of a matrix with infinity, and numbers for their vectors; or it gives up."""
+    x = np.array([[np.inf, 1.0], [1.0, 2.0]])
+    try:
+        f(x)
+    except np.linalg.LinAlgError:
+        with pytest.raises(np.linalg.LinAlgError):
+            af.grad(lambda x: np.sum(f(x)))(x)
+    else:
+        assert np.isnan(af.grad(lambda x: np.sum(f(x)))(x)).all()
