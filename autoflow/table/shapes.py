@@ -66,7 +66,8 @@ DEPRECATED = {"fix": "2.5"}
 
 # NumPy knows the arguments of functions in C from 2.4 on. Here are those whose rows have named arguments.
 IN_C: dict[Any, str] = {
-    np.concatenate: "arrays axis out", np.dot: "a b out", np.copyto: "dst src casting where", np.putmask: "a mask values",
+    np.concatenate: "arrays axis out", np.dot: "a b out", np.copyto: "dst src casting where",
+    np.putmask: "a mask values",
 }  # fmt: skip
 
 
