@@ -661,6 +661,10 @@ UNSEEN = {"class swap", "decimal ctx", "fraction", "argv"}
 CLOCKS = "import time\nclass C:\n a=2.\n def __init__(self): self.t=time.time()\n def tick(self): return time.time()\n"
 HARMLESS = {
     "isinstance": ("return x*(2 if isinstance(x,C) else 3)", ""),
+    "a date that no code names": (
+        "return x*K.now",
+        "class P:\n when=datetime.date(2020,1,1)\nK=P();K.now=2.;K.then=P.when",
+    ),
     "isinstance of some": ("return x*(2 if isinstance([x],(int,C)) else 3)", ""),
     "issubclass": ("return x*(2 if issubclass(int,C) else 3)", ""),
     "isinstance in a closure": ("return x*g()", "g=(lambda C: lambda: isinstance(1,C))(C)"),

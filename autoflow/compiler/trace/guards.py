@@ -89,7 +89,8 @@ class Guards:
         self.found = {*map(id, self.roots)}
         self.made: set[type] = set()  # classes that code may call
         self.waiting: list[Edge] = []  # to methods and clocks that no code names
-        self.doors: dict[tuple[int, bool], tuple[Any, Any, Any]] = {}  # id of an object, and is it handed on? -> edge
+        # The id of an object, is it handed on, and the attribute by whose name alone code gets it -> the edge to it.
+        self.doors: dict[tuple[int, bool, str | None], tuple[Any, Any, Any]] = {}
         self.seen: set[tuple[Any, Any]] = set()  # functions and modules, modules and names
         self.is_recorded = False  # then nothing is refused any more
         for x in (*OWN, *self.roots):
@@ -128,7 +129,8 @@ class Guards:
             if not is_found and reachable.is_number(child):
                 continue
             is_handed_on = not isinstance(x, types.FunctionType) or reachable.is_handed_on(x, container, key)
-            self.doors.setdefault((id(child), is_handed_on), (container, key, child))
+            name = key if isinstance(container, type) or container is reachable.attributes_of(x) else None
+            self.doors.setdefault((id(child), is_handed_on, name), (container, key, child))
             if is_found:
                 continue
             if len(self.edges) > LIMIT:
@@ -147,7 +149,9 @@ class Guards:
         if self.waiting:
             ready = [edge for edge in self.waiting if self.is_named(edge[1][1])]
             self.waiting = [edge for edge in self.waiting if not self.is_named(edge[1][1])]
-        for (_, is_handed_on), (container, key, child) in self.doors.items():  # by names that were found meanwhile, too
+        for (_, is_handed_on, name), (container, key, child) in self.doors.items():  # by all names found by now
+            if name is not None and not self.is_named(name):
+                continue
             names = self.named if is_handed_on else frozenset()
             if not self.is_recorded and (what := reachable.door_to(child, names)):
                 raise behind_a_door(what, f"by {item_name(container, key)}")
