@@ -205,7 +205,7 @@ def reshape(layer: Layer, a: Any, /, shape: Any, order: str | None = "C", *, cop
         shape = tuple([rest if k == -1 else k for k in shape])
     if (axes := axes_read(inner, order)) is None:
         return NotImplemented
-    if axes == tuple(range(inner.ndim - 1)):
+    if axes == tuple(range(inner.ndim - 1)) and order not in ("F", "f"):  # "F" is also how the result is filled
         z = inner.reshape((layer.size, *shape))
     else:
         turned = inner.transpose((0, *[k + 1 for k in axes])).reshape((layer.size, *shape[::-1]))

@@ -130,7 +130,7 @@ def test_the_comparison_is_one_call():
 LAYOUTS = {
     "C": lambda a: a, "F": lambda a: a.copy("F"), "turned": lambda a: a.T, "backwards": lambda a: a[::-1, ::-1],
     "part": lambda a: a[:3].T, "one row": lambda a: np.broadcast_to(a[:1], a.shape),
-    "three axes": lambda a: a.reshape(2, 2, 4).transpose(2, 0, 1),
+    "three axes": lambda a: a.reshape(2, 2, 4).transpose(2, 0, 1), "one axis": lambda a: a.reshape(16),
 }  # fmt: skip
 READERS = {
     "ravel": lambda a, order: np.ravel(a, order), "flatten": lambda a, order: a.flatten(order),
@@ -155,4 +155,5 @@ def test_a_first_example_of_equal_numbers_shows_no_order(layout, reader):
             return READERS[reader](LAYOUTS[layout](a), order)
 
         x = np.stack([first, second])
-        np.testing.assert_array_equal(af.vmap(f, loop="allow")(x), np.stack([f(a) for a in x]), err_msg=str(order))
+        loop = "refuse" if order in ("C", "F") and layout == "one axis" else "allow"
+        np.testing.assert_array_equal(af.vmap(f, loop=loop)(x), np.stack([f(a) for a in x]), err_msg=str(order))
