@@ -133,13 +133,23 @@ def known_counts(memory: Any, f: Any, args: Any, options: Any) -> set[tuple[int,
     if f.__code__ is not code:
         return None
     try:
-        for cell, held in cells:
-            if type(cell.cell_contents) is not held:
-                return None
-        for read, place, there in named:
-            if read(place) is not there:
-                return None
-    except (ValueError, ReferenceError):  # a variable that was deleted, an object that is gone
+        if cells:  # an empty loop would take as long as one object
+            for cell, held in cells:
+                if type(cell.cell_contents) is not held:
+                    return None
+        if named:
+            objects, entries, others = named
+            for holder, its_class, own, size, of_class, many in objects:
+                if holder.__class__ is not its_class or len(own) != size or len(of_class) != many:
+                    return None
+            for scope, key, there, its_code in entries:
+                if scope[key] is not there or (its_code is not None and there.__code__ is not its_code):
+                    return None
+            if others:
+                for read, place, there in others:
+                    if read(place) is not there:
+                        return None
+    except (ValueError, LookupError):  # a variable, a name or an element that was deleted
         return None
     # Most often there is one argument, and it is like the last one: then no key is built and looked up.
     x: Any = args[0] if len(args) == 1 and not options else None
@@ -169,7 +179,8 @@ class Trace:
         also: Iterable[Any] = (), memory: list[Any] | None = None, unused: bool | None = False,
         forward: Callable[[Trace], Any] | None = None,
     ) -> None:  # fmt: skip
-        check_function(f)
+        if not callable(f):
+            check_function(f)
         self.function = f
         self.many = isinstance(argnum, tuple)
         wanted = argnum if isinstance(argnum, tuple) else (argnum,)
@@ -260,11 +271,8 @@ class Trace:
 
     def arrange_answers(self, answers: list[Any]) -> Any:
         """One thing per leaf, in the containers of the arguments; a tuple if several arguments were chosen."""
-        remaining = iter(answers)
-        parts = [
-            pytree.tree_map(lambda x: next(remaining) if isinstance(x, NodeRole) else None, tree)
-            for tree in self.arguments
-        ]
+        rest = iter(answers)
+        parts = [pytree.tree_map(lambda x: next(rest) if isinstance(x, NodeRole) else None, t) for t in self.arguments]
         return tuple(parts) if self.many else parts[0]
 
     def _ready(self, k: int, g: Any, nested: bool) -> Any:

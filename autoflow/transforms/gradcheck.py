@@ -82,10 +82,9 @@ class Point:
         f = self.f
 
         def number(*xs: Any) -> Any:
-            parts = [
-                np.sum(np.real(np.conjugate(w) * z)) for w, z in zip(weights, pytree.tree_leaves(f(*xs)), strict=True)
-            ]
-            return sum(parts[1:], parts[0])
+            parts = zip(weights, pytree.tree_leaves(f(*xs)), strict=True)
+            first, *others = [np.sum(np.real(np.conjugate(w) * z)) for w, z in parts]
+            return sum(others, first)
 
         slope = grad(number, tuple(range(len(self.xs))), allow_unused=True)
         return replace(self, f=slope, analytic_continuation=False)  # at x + ih it is the gradient of something else

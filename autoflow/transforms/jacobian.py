@@ -217,9 +217,7 @@ def by_rows(trace: Trace, z: Any, conjugate: bool) -> list[Any]:
             with switched(recording=trace.nested):
                 g = g if g is None else cast_gradient(g, x.dtype)
                 table.put(start, end, np.conjugate(g) if conjugate and g is not None else g)
-    return [
-        trace.keep_differentiable(k, table.rows()) if trace.nested else table.rows() for k, table in enumerate(tables)
-    ]
+    return [trace.keep_differentiable(k, t.rows()) if trace.nested else t.rows() for k, t in enumerate(tables)]
 
 
 def by_columns(trace: Trace, z: Any) -> list[Any]:

@@ -59,7 +59,10 @@ class Ways(set[tuple[int, int]]):
     """How many operations a function has recorded, and how many of them its results need, for some kind of arguments:
     as far as that has been looked at. ``last``: at the last call."""
 
-    last = -1, -1
+    __slots__ = ("last",)
+
+    def __init__(self) -> None:
+        self.last = -1, -1
 
 
 class Proofs(dict[Any, Any]):
@@ -70,12 +73,13 @@ class Proofs(dict[Any, Any]):
 
 
 OF_CODE: dict[tuple[Any, ...], tuple[Any, Proofs]] = {}  # by the ids of codes, which are held here
-Named = list[tuple[Callable[[Any], Any], Any, Any]]  # how and where to read what a function names, and what was there
+Note = tuple[Callable[[Any], Any], Any, Any]  # how and where to read what a function names, and what was there
 # The same by the ids of the function or its globals, or of an object with its method, and of the code; what the closure
 # held, and what is named.
-PROVED: dict[tuple[int, int, int], tuple[weakref.ref[Any], Any, list[Any], Named, Proofs]] = {}
+PROVED: dict[tuple[int, int, int], tuple[Callable[[], Any], Any, list[Any], list[Note], Proofs]] = {}
+UNKNOWN: Any = object, None, None, (), None  # of a function that is not in there
 WORDS = (str, bool, type(None))
-CLASS, CODE = attrgetter("__class__"), attrgetter("__code__")
+CODE = attrgetter("__code__")
 CONTAINERS = (list, tuple, dict, deque, set, frozenset, types.MappingProxyType)
 NAMED = (type, types.FunctionType, types.BuiltinFunctionType, np.ufunc)  # not what the user's __getattr__ answers
 GROWING = (list, dict, deque, OrderedDict, defaultdict)
@@ -139,7 +143,7 @@ def note_way(counts: Ways, way: tuple[int, int], *call: Any) -> None:
         counts |= {way} if len(counts) < COUNTS else set()
     else:
         counts.clear()  # the next call is looked at
-        counts.last = Ways.last
+        counts.last = -1, -1
 
 
 def proofs_of(f: Any, place: Any = None, memory: list[Any] | None = None) -> Proofs:
@@ -157,30 +161,49 @@ def proofs_of(f: Any, place: Any = None, memory: list[Any] | None = None) -> Pro
     elif type(f) is types.MethodType:
         holder, beside, code = f.__self__, f.__func__, getattr(f, "__code__", None)
     key = id(holder), id(beside), id(code)
-    known = PROVED.get(key)
-    if known and known[0]() is holder and known[2] == marks and is_unchanged(known[3]):
-        kinds, proofs = [*map(type, held)], known[4].get(place) or known[4].setdefault(place, Proofs())
+    known, _, marked, notes, proofs = PROVED.get(key, UNKNOWN)
+    if known() is holder and marked == marks and is_unchanged(notes):
+        kinds, proofs = [*map(type, held)], proofs.get(place) or proofs.setdefault(place, Proofs())
         if memory is not None and code is not None and (marks == kinds or holder is f):
-            memory[:] = code, [*zip(cells, kinds, strict=True)], known[3], proofs, *[None] * 4
+            memory[:] = code, [*zip(cells, kinds, strict=True)], notes and grouped(notes), proofs, *[None] * 4
         return proofs
-    named: Named = []
-    codes = held_codes(f, named)
+    codes = held_codes(f, notes := [])
     for kept in (OF_CODE, PROVED):
         if len(kept) > MOST:
             kept.clear()
     _, proofs = OF_CODE.setdefault(tuple([x if type(x) is str else id(x) for x in codes]), (codes, Proofs()))
     forget = PROVED.pop
     with contextlib.suppress(TypeError):  # not of all objects there are weak references
-        PROVED[key] = weakref.ref(holder, lambda _: forget(key, None)), (beside, code), marks, named, proofs
+        PROVED[key] = weakref.ref(holder, lambda _: forget(key, None)), (beside, code), marks, notes, proofs
     return proofs.setdefault(place, Proofs())
 
 
-def is_unchanged(named: Named) -> bool:
+def is_unchanged(notes: list[Note]) -> bool:
     """Does a function still find what it found?"""
     try:
-        return all([read(place) is there for read, place, there in named])
-    except ReferenceError:  # the object is gone
+        return all([read(place) is there for read, place, there in notes])
+    except IndexError:  # of a list that has become shorter
         return False
+
+
+def grouped(notes: list[Note]) -> tuple[list[Any], list[Any], list[Note]]:
+    """The notes as ``evaluation.py:known_counts`` compares them, for which each call waits: an object, with how many
+    attributes it and its class have; an entry of a dict or a list, and the code if it is a function; the others."""
+    sizes = {id(parts): (parts, size) for read, parts, size in notes if read is len}
+    codes = {id(f): (f, code) for read, f, code in notes if read is CODE}
+    objects, entries, others = groups = list[Any](), list[Any](), list[Note]()
+    for read, place, there in notes:
+        scope = getattr(read, "__self__", None)
+        if read is value_at and place[1] == "__class__":
+            x = place[0]()
+            sized = [sizes.pop(id(attributes_of(v)), ((), 0)) for v in (x, there)]
+            objects.append((x, there, *sized[0], *sized[1]))
+        elif type(scope) in (list, tuple) or (type(scope) is dict and place in scope):
+            entries.append((scope, place, *codes.pop(id(there), (there, None))))
+        elif read is not len and read is not CODE:
+            others.append((read, place, there))
+    others += [*[(len, *size) for size in sizes.values()], *[(CODE, *code) for code in codes.values()]]
+    return groups
 
 
 def kind_of_object(x: Any) -> Any:
@@ -203,18 +226,18 @@ def mark_of(x: Any) -> Any:
     return x.__code__ if is_alone else None
 
 
-def held_codes(f: Any, named: Named) -> tuple[Any, ...]:
+def held_codes(f: Any, notes: list[Note]) -> tuple[Any, ...]:
     """The code of a function and of those that it may call, and texts, flags and classes that may decide about its way:
     in its closure, defaults, attributes and globals, in containers, attributes, slots and methods of the user's objects
     and classes, in ``partial``. What can be another one later, in a notebook whose cells run again, is added to
-    ``named``.
+    ``notes``.
     """
     found: list[Any] = []
-    methods: list[tuple[Any, Any]] = []  # of classes: what would be added to ``named``, and the function
+    methods: list[tuple[Any, Any]] = []  # of classes: what would be added to ``notes``, and the function
     called = [f] if type(f) is types.FunctionType else []
     queue, seen = [f], {id(f)}
     for x in queue:
-        before = len(named)
+        before = len(notes)
         found.append(code_of(x))
         for read, place in places_in(x) if len(queue) < HELD else ():
             v = there = read(place)
@@ -224,7 +247,7 @@ def held_codes(f: Any, named: Named) -> tuple[Any, ...]:
             if isinstance(x, type) and is_function:
                 methods.append((note, v))
             elif (decides(there) or there is MISSING) and read is not same_object and there is not f:
-                named.append(note)
+                notes.append(note)
             if is_function and not isinstance(x, type):
                 called.append(v)
             if type(v) in WORDS:
@@ -235,18 +258,18 @@ def held_codes(f: Any, named: Named) -> tuple[Any, ...]:
             elif not isinstance(v, SINGLE):  # arrays of some classes read nodes in a way of their own
                 found.append(type(v))
         if type(x) is set and (not x or any(map(decides, x))):
-            named.append((frozenset(x).__eq__, x, True))
+            notes.append((frozenset(x).__eq__, x, True))
         for parts in parts_of(x):
-            if len(parts) <= MANY and (parts is not x or not parts or len(named) > before):
-                named.append((len, parts, len(parts)))  # there may be more of them later
+            if len(parts) <= MANY and (parts is not x or not parts or len(notes) > before):
+                notes.append((len, parts, len(parts)))  # there may be more of them later
     # Methods that are called, by Python as well, and code that is replaced in its function, as by IPython's autoreload.
     called += [method for note, method in methods if note[1][:2] == "__"]
     names: set[str] = set()
     for x in called:
         names |= (new := names_in(x.__code__) - names)
         called += [method for note, method in methods if note[1] in new]
-    named += [note for note, _ in methods if note[1] in names or note[1][:2] == "__"]
-    named += [(CODE, x, x.__code__) for x in {id(x): x for x in called if x is not getattr(f, "__func__", f)}.values()]
+    notes += [note for note, _ in methods if note[1] in names or note[1][:2] == "__"]
+    notes += [(CODE, x, x.__code__) for x in {id(x): x for x in called if x is not getattr(f, "__func__", f)}.values()]
     return tuple(found)
 
 
@@ -275,8 +298,14 @@ def holds(x: Any) -> bool:
 def parts_of(x: Any) -> list[Any]:
     """What may have more entries later: a list or a dict itself, the attributes of an object of the user's, or of a
     class."""
-    own = getattr(x, "__dict__", None) if (is_users(x) if isinstance(x, type) else holds(x)) else None
+    own = attributes_of(x) if (is_users(x) if isinstance(x, type) else holds(x)) else None
     return [*([x] if type(x) in GROWING else []), *([] if own is None else [own])]
+
+
+def attributes_of(x: Any) -> Any:
+    """The dict with the attributes of an object, or of a class (not Python's proxy of it, which takes longer to read);
+    None without one."""
+    return gc.get_referents(vars(x))[0] if isinstance(x, type) else getattr(x, "__dict__", None)
 
 
 def places_in(x: Any) -> list[tuple[Callable[[Any], Any], Any]]:
@@ -285,7 +314,7 @@ def places_in(x: Any) -> list[tuple[Callable[[Any], Any], Any]]:
     if kind is types.FunctionType:
         given = [*(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values()]
         decide = any([decides(v) or not isinstance(v, SINGLE) for v in given])
-        places: list[Any] = [(value_at, (weak(x), name)) for name in ("__defaults__", "__kwdefaults__") if decide]
+        places: list[Any] = [(value_at, (reference(x), name)) for name in ("__defaults__", "__kwdefaults__") if decide]
         places += [(cell_value, cell) for cell in x.__closure__ or ()]
         if is_users(x):
             for each in named_by(x):
@@ -305,28 +334,29 @@ def places_in(x: Any) -> list[tuple[Callable[[Any], Any], Any]]:
     if kind is ContextVar:
         return [(value_in_context, x)]
     if isinstance(x, type):
-        own = gc.get_referents(vars(x))[0]  # Python shows a proxy, which takes longer to read
+        own = attributes_of(x)
         found = [(own.get, name) for name, v in [*own.items()] if name[:2] != "__" or type(v) is types.FunctionType]
         return [*found, *[(same_object, base) for base in (kind, *x.__bases__)]] if is_users(x) else []
-    places = [(vars(x).get, name) for name in [*getattr(x, "__dict__", ())] if name[:2] != "__"]
+    own = getattr(x, "__dict__", {})  # of what functools.cache makes it has the function
+    places = [(own.get, name) for name in [*own] if name[:2] != "__" or name == "__wrapped__"]
     base: Any = next((base for base in CONTAINERS if isinstance(x, base)), None)  # a subclass may have other methods
     if base in (list, tuple, deque):
-        places += [(functools.partial(item_of, base, x), k) for k in range(min(base.__len__(x), MANY))]
+        places += [(base.__getitem__.__get__(x), k) for k in range(min(base.__len__(x), MANY))]
     elif base in (dict, types.MappingProxyType):
         places += [(functools.partial(base.get, x), key) for key in [*base.keys(x)][:MANY]]
     elif base is not None:  # sets: their order depends on where functions lie in memory
         order = sorted(x, key=lambda v: getattr(v, "__qualname__", "") if isinstance(v, NAMED) else "")
         places += [(same_object, v) for v in order[:MANY]]
     for name in slots_of(kind) if base or is_users(kind) else ():  # those of a Path are text, another in each
-        places.append((CLASS, weak(x)) if name == "__class__" else (value_at, (weak(x), name)))
+        places.append((value_at, (reference(x), name)))
     return places
 
 
-def weak(x: Any) -> Any:
-    """``x``, without keeping it alive where that is possible."""
+def reference(x: Any) -> Callable[[], Any]:
+    """A weak reference to ``x``; one that keeps it alive where there is none."""
     with contextlib.suppress(TypeError):
-        return weakref.proxy(x)
-    return x
+        return weakref.ref(x)
+    return lambda: x
 
 
 def value_in_context(x: ContextVar[Any]) -> Any:
@@ -337,9 +367,9 @@ def value_in_context(x: ContextVar[Any]) -> Any:
         return MISSING
 
 
-def value_at(place: tuple[Any, str]) -> Any:
-    """What is in a slot of an object; MISSING if nothing is. ReferenceError: the object is gone."""
-    return getattr(*place, MISSING)
+def value_at(place: tuple[Callable[[], Any], str]) -> Any:
+    """What is in a slot of an object, or its class; MISSING if nothing is."""
+    return getattr(place[0](), place[1], MISSING)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -357,11 +387,6 @@ def globals_in(code: types.CodeType) -> frozenset[str]:
 def same_object(x: Any) -> Any:
     """What cannot be another one."""
     return x
-
-
-def item_of(base: Any, x: Any, k: int) -> Any:
-    """``x[k]``, if it is still there, as lists, tuples and deques find it."""
-    return base.__getitem__(x, k) if k < base.__len__(x) else MISSING
 
 
 def checked_run(run: Run, *roots: Any, leaves: Sequence[Any] = ()) -> Any:
@@ -492,10 +517,7 @@ class Proof:
 
     def look(self) -> bool:
         """Is it certain that no number was read past us? LostGradientError if one was."""
-        expected = [
-            *numbers_with_gradient(self.result, self.unused),
-            *[x for values in self.inner.values() for x in values],
-        ]
+        expected = numbers_with_gradient(self.result, self.unused) + [x for v in self.inner.values() for x in v]
         alike = functools.partial(same, rounding=not self.is_on_host)
         if (found := self.numbers(OTHER)) is not None and alike(expected, found):
             return True

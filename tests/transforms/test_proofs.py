@@ -722,6 +722,7 @@ CHANGED = {
              ("g.__kwdefaults__ = {'f': SICK}", "g.__kwdefaults__['f'] = SICK")),
             ("a default that is a flag", "def g(v, sick=False): return ((SICK) if sick else np.sin)(v)", "g(v)",
              ("g.__defaults__ = (True,)",)),
+            ("a cache", "g = functools.cache(lambda: np.sin)", "g()(v)", ("g = functools.cache(lambda: SICK)",)),
             ("an attribute of a function", "def g(v): return g.f(v)\ng.f = np.sin", "g(v)", ("g.f = SICK",)),
             ("a name of Python's own", "", "abs(np.sin(v))", ("abs = SICK",)),
             ("a name that is not there", "def g(v):\n    try: return later(v)\n    except NameError: return np.sin(v)",
