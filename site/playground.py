@@ -20,8 +20,9 @@ import runtime
 
 import autoflow
 from autoflow.nn import functions  # noqa: F401 - has rows
-from autoflow.pictures.pages.html import pack_file, safe_json, script
+from autoflow.pictures.pages.html import pack_file, script
 from autoflow.pictures.render.svg import properties
+from autoflow.pictures.render.text import safe_json
 from autoflow.pictures.sliders import live
 from autoflow.pictures.sliders.live import all_rows
 from examples import EXAMPLES

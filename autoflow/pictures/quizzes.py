@@ -18,7 +18,7 @@ from typing import Any
 
 from .folding.results import tidy
 from .formulas.chain import rules
-from .model.data import GraphData, Numbers, Operand, Placeholder, Vertex, numbers, on_paper
+from .model.data import GraphData, Numbers, Placeholder, Vertex, numbers, on_paper
 from .model.steps import Product, Step, amount_text, gradient_name, say, steps_of
 from .pages.html import document, fragment, image, page
 from .pages.stepper import Stepper, bundle, save, show
@@ -153,15 +153,12 @@ def with_blanks(v: Vertex) -> Vertex:
     """A card that asks for its local derivatives, products and gradient. The seed is given."""
     known = v.output and v.of_parts <= 1
     return replace(
-        v, operands=tuple([row_with_blanks(row) for row in v.operands]),
+        v, operands=tuple([
+            replace(r, local=r.local and blank(r.local), sent=r.sent and blank(r.sent), rule=LINE * bool(r.rule))
+            for r in v.operands
+        ]),
         gradient=v.gradient if known or v.gradient is None else blank(v.gradient), parts=tuple(map(blank, v.parts)),
     )  # fmt: skip
-
-
-def row_with_blanks(row: Operand) -> Operand:
-    """The same for an operand's row."""
-    local, sent, rule = row.local and blank(row.local), row.sent and blank(row.sent), LINE if row.rule else ""
-    return replace(row, local=local, sent=sent, rule=rule)
 
 
 def blank(x: Numbers) -> Placeholder:

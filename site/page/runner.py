@@ -18,6 +18,7 @@ import numpy as np
 import autoflow as af
 from autoflow.nodes.nodes import Operation
 from autoflow.pictures.pages import html
+from autoflow.pictures.render.text import safe_json
 from autoflow.pictures.sliders import live
 
 NAME = "your program"
@@ -184,7 +185,7 @@ def sliders_pane():
     if page.reason is None:
         data, rows = draw("_live.tape(_page)", _live=live, _page=page)
         if rows.items() <= live.all_rows().items():
-            return {"tape": html.safe_json(data)}
+            return {"tape": safe_json(data)}
         page.reason = "a rule of yours takes part, and this page runs no JavaScript that it did not come with"
     shown["moving"] = page
     inputs = [{"title": s.title, "low": s.low, "high": s.high, "start": s.start} for *_, s in page.places]

@@ -187,6 +187,58 @@ def test_what_equal_parts_share_is_told_apart_from_what_is_their_own():
     assert told == [("each with its own W", "all with the same b")]
 
 
+def scaled(w, k):
+    return np.sum(np.exp(w * k))
+
+
+def sum_of_calls(w):
+    total = w[0]
+    for k in range(2, 11):
+        total = total + scaled(w, k)
+    return total
+
+
+def moved(w, h):
+    return np.tanh(w * h) + h
+
+
+def call_of_a_call(w):
+    h = w * 0.5
+    for _ in range(9):
+        h = moved(w, h)
+    return h
+
+
+@pytest.mark.parametrize("program", [sum_of_calls, call_of_a_call])
+def test_loops_fold_alike_whether_their_turns_are_known_or_not(program):
+    """No part of a loop has calls of other turns in it, and turns that are one call are a sequence."""
+    plain = graph(program(af.Variable(np.ones(2), name="w")))
+    with af.trace():
+        watched = graph(program(af.Variable(np.ones(2), name="w")))
+    told = [[(v.fold.operations, v.fold.sequence) for v in g.drawn.nodes if v.fold] for g in (plain, watched)]
+    each = 4 if program is sum_of_calls else 3
+    assert told[0] == told[1]
+    assert (7 * each, True) in told[0]
+
+
+def two_calls(w):
+    total = w[0]
+    for k in range(2, 11):
+        total = total * scaled(w, k) - scaled(w, -k)
+    return total
+
+
+@pytest.mark.parametrize("options", [{}, {"depth": 0}, {"depth": 1}], ids=str)
+@pytest.mark.parametrize("program", [sum_of_calls, two_calls, call_of_a_call])
+def test_what_the_note_of_a_picture_names_can_be_opened(program, options):
+    plain = program(af.Variable(np.ones(2), name="w"))
+    with af.trace():
+        watched = program(af.Variable(np.ones(2), name="w"))
+    for g in (graph(plain, **options), graph(watched, **options)):
+        name = g.drawn.notes[0].partition('g.open("')[2].partition('")')[0]
+        assert not name or any(name.rpartition("/")[2] in v.scope for v in g.open(name).drawn.nodes)
+
+
 @pytest.mark.parametrize("between", [(), (4,), (2, 3, 5), range(9)])
 def test_what_is_between_equal_parts_is_no_part_of_them(between):
     h = af.Variable(np.ones(2), name="h0")

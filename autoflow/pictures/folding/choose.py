@@ -63,11 +63,14 @@ def choose(graph: Skeleton, look: Look, outside: Sequence[bool]) -> set[int]:
     place_leaves(graph, outside)
     if not look.fold:
         return set()
+    before = [*graph.paths]
     closed = equal_boxes(graph, set(graph.boxes()), stay, look.alike)
     crowded = graph.count(closed) > few
-    if parts := part_loops(graph, look.alike, crowded):
+    if part_loops(graph, look.alike, crowded):
+        graph.paths, graph.labels = before, {}  # once more: equal calls of several parts belong to none of them
+        part_loops(graph, look.alike, crowded)
         stay = open_boxes(graph, look.open)
-        closed |= equal_boxes(graph, parts, stay, look.alike)
+        closed = equal_boxes(graph, set(graph.boxes()), stay, look.alike)
         place_leaves(graph, outside)
     levels = graph.boxes()
     for level in sorted(set(levels.values()), reverse=True):
@@ -112,8 +115,9 @@ def open_boxes(graph: Skeleton, opened: Iterable[str]) -> set[int]:
     wanted = set(opened)
     found: set[int] = set()
     for path in graph.ways() if wanted else ():
-        names = [graph.names[box] for box in path]
-        found.update(path if wanted.intersection((names[-1], "/".join(names))) else ())
+        names = "/".join([graph.names[box] for box in path])
+        plain = "/".join([graph.names[box] for box in path if box not in graph.repeats or box == path[-1]])
+        found.update(path if wanted.intersection((graph.names[path[-1]], names, plain)) else ())
     return found
 
 

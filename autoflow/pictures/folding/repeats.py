@@ -204,8 +204,8 @@ def first_word(word: str) -> str:
 
 
 def stem(graph: Skeleton, box: int) -> str:
-    """The name without the number at its end: ``layer`` of ``layer_3``."""
-    return NUMBER.sub("", graph.names[box]) or graph.names[box]
+    """The name without the number at its end: ``layer`` of ``layer_3``, ``t · step(x)`` of ``t = 2 · step(x)``."""
+    return " · ".join([NUMBER.sub("", name) or name for name in graph.names[box].split(" · ")])
 
 
 def is_chain(graph: Skeleton, parts: Sequence[Sequence[int]]) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -184,20 +185,14 @@ class Chain:
         return [*self.formulas(steps[:ENDS]), DOTS, *self.formulas(steps[-ENDS:])]
 
     def formula(self, record: Any, slot: int) -> Term:
-        """The same of one step, found once for all paths."""
-        if (record, slot) not in self.written:
-            self.written[record, slot] = self.derivative(record, slot)
-        return self.written[record, slot]
-
-    def derivative(self, record: Any, slot: int) -> Term:
-        """The local derivative as a formula: printed by the rule; ∂z/∂x if the rule cannot be run."""
-        operands = operand_terms(record, self.titles)
-        try:
-            term = local_terms(record, self.titles, operands)[slot]
-        except Exception:
-            term = None
-        if term is None:
-            return Term(partial(result_term(record, operands, self.titles).text, operands[slot].text))
+        """The same of one step, found once for all paths: printed by the rule; ∂z/∂x if the rule cannot be run."""
+        if (term := self.written.get((record, slot))) is None:
+            operands = operand_terms(record, self.titles)
+            with suppress(Exception):
+                term = local_terms(record, self.titles, operands)[slot]
+            if term is None:
+                term = Term(partial(result_term(record, operands, self.titles).text, operands[slot].text))
+            self.written[record, slot] = term
         return term
 
     def first_paths(self, limit: int, gradients: dict[Any, Array]) -> list[Route]:

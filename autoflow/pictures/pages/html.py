@@ -27,7 +27,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import math
 import zlib
 from collections.abc import Sequence
@@ -45,7 +44,7 @@ from ..model.style import DARK, LIGHT
 from ..render import cards
 from ..render.display import STEPS
 from ..render.svg import css, to_svg
-from ..render.text import to_text
+from ..render.text import safe_json, to_text
 from .listing import Listing
 
 # ---------------------------------------------------------------- answers to what a page asks
@@ -283,18 +282,6 @@ def attribute(data: Any) -> str:
     """
     text = safe_json(data).replace("'", "\\u0027")
     return text if len(text) <= LONG else base64.b64encode(zlib.compress(text.encode(), 6)).decode()
-
-
-def safe_json(data: Any) -> str:
-    """JSON that is safe inside ``<script>``.
-
-    >>> safe_json({"name": "</script>"})
-    '{"name":"\\\\u003c/script\\\\u003e"}'
-    """
-    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    for c in "<>&":
-        text = text.replace(c, f"\\u{ord(c):04x}")
-    return text
 
 
 # ---------------------------------------------------------------- what the script gets

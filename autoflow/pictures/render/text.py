@@ -17,7 +17,7 @@ from ...base.columns import padded, places
 from ..folding.choose import MANY
 from ..folding.results import tidy
 from ..folding.views import counts, visible_picture
-from ..model.data import GraphData, Operand, Vertex
+from ..model.data import GraphData, Operand, Vertex, once
 from ..model.style import LIGHT, SHORT, shows_boxes, to_ascii
 from .cards import sum_text
 
@@ -41,9 +41,8 @@ def to_text(graph: GraphData, ascii: bool | None = None) -> str:
     more."""
     graph = tidy(graph)
     if len(graph.nodes) > MANY and graph.look.fold and not graph.view:
-        if "tree" not in graph.__dict__:  # asked for twice where a notebook shows a picture
-            graph.__dict__["tree"] = visible_picture(replace(graph, look=replace(graph.look, merge=False)))
-        graph = graph.__dict__["tree"]
+        # Asked for twice where a notebook shows a picture.
+        graph = once(graph, "tree", lambda g: visible_picture(replace(g, look=replace(g.look, merge=False))))
     rows = list(Tree(graph).rows())
     ascii = not shows_boxes() if ascii is None else ascii
     if ascii:  # before the columns are aligned: (1) is wider than ①
@@ -190,10 +189,20 @@ def to_json(graph: GraphData) -> str:
     }  # fmt: skip
     for v in data["nodes"]:
         del v["place"], v["kept"]  # where the program lies on this computer is nobody else's business
-    text = json.dumps(_plain(data), ensure_ascii=False, allow_nan=False, indent=1)
+    return safe_json(_plain(data), indent=1) + "\n"
+
+
+def safe_json(data: Any, indent: int | None = None) -> str:
+    """JSON that is safe inside ``<script>``.
+
+    >>> safe_json({"name": "</script>"})
+    '{"name":"\\\\u003c/script\\\\u003e"}'
+    """
+    between = (",", ":" + " " * (indent is not None))
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, indent=indent, separators=between)
     for c in "<>&":
         text = text.replace(c, f"\\u{ord(c):04x}")
-    return text + "\n"
+    return text
 
 
 def _plain(x: Any) -> Any:

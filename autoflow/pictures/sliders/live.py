@@ -31,9 +31,10 @@ from ...table.shapes import CLIP, functions
 from ...table.table import RULES
 from ..model.data import Placeholder, Vertex, pythons
 from ..model.names import Titles, titles_of
-from ..pages.html import PLAIN, attribute, html_table, image, instead, key_of, pack_file, safe_json, wrap_script
+from ..pages.html import PLAIN, attribute, html_table, image, instead, key_of, pack_file, wrap_script
 from ..render.cards import table_rows
 from ..render.svg import properties, to_svg
+from ..render.text import safe_json
 from ..walk import graph
 
 # ---------------------------------------------------------------- sliders: their ends and first positions
