@@ -348,6 +348,14 @@ def test_the_tree():
     assert "step()" not in str(graph([square(), square()], gradients=True))
 
 
+def test_a_line_of_known_leaves_is_not_long():
+    leaves = [af.Variable(1.0, name=f"weight_number_{k}") for k in range(12)]
+    once, again = np.prod(af.stack(leaves)), np.sum(af.stack(leaves))
+    (line,) = [line for line in str(graph(once * again)).splitlines() if "…  (shown above)" in line]
+    assert len(line) < 100
+    assert "weight_number_0, weight_number_1" in line
+
+
 def test_the_tree_in_ascii(monkeypatch):
     g = PICTURES["lesson"]()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding="ascii"))

@@ -11,6 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, astuple, dataclass, replace
+from textwrap import shorten
 from typing import Any
 
 from ...base.columns import padded, places
@@ -24,6 +25,7 @@ from .cards import sum_text
 # ---------------------------------------------------------------- the tree
 
 DEEP = 14  # levels; deeper parts continue in a tree of their own
+WIDE = 60  # letters of a list of names
 
 
 @dataclass(slots=True)
@@ -116,7 +118,7 @@ class Tree:
         several = len(operands) > 1 and not node.more_operands and not self.lesson()
         sources = [self.graph.nodes[r.source] for r in operands if r.source is not None and r.source in self.seen]
         if several and len(sources) == len(operands) and not any([v.operands for v in sources]):  # known leaves
-            names = ", ".join(map(self.title, sources))
+            names = shorten(", ".join(map(self.title, sources)), WIDE, placeholder=" …")
             yield None, Operand(0, names, note="shown above"), f"{below}└─ ", ""
             return
         for place, row in enumerate(operands):
