@@ -23,6 +23,7 @@ from ..base.modes import modes, switched
 from ..base.transformed import FunctionOfFunction
 from ..nodes.nodes import Array, NodeRole, gradient_target, value_of
 from ..nodes.versions import user_frame
+from ..table.shapes import innermost
 from . import forms, places, products, shapes  # noqa: F401 - they fill the table of forms
 from .batched import Batched, Doubt, Layer, Shared, in_order, layer_of, native, open_layer, strides_of, users_line
 from .definition import Axes, is_stacked, mapped_leaves, own_type, put_axis, run_loop, same_as_one, spread_axes
@@ -155,7 +156,7 @@ class Batch:
         parts = self.parts()
         for k in range(self.size):
             yield [
-                pytree.tree_unflatten(x, [v if axis is None else v[k] for v, axis in part]) if own else x
+                pytree.tree_unflatten(x, [v if axis is None else locked(v[k]) for v, axis in part]) if own else x
                 for x, part, own in parts
             ]
 
@@ -165,6 +166,9 @@ class Batch:
         has_history = around.recording and any([gradient_target(x) is not None for x, _ in self.given])
         z = result = None
         layer.hears_errors = before.hears_errors
+        for x, axis in self.leaves:
+            if type(x) is not np.ndarray and axis is not None and type(a := innermost(x)) is np.ndarray:
+                before.large += [a] * a.flags.writeable  # of nodes: read-only, as views of plain arrays are
         try:
             with (
                 before.locked(), RUNNING.needed_by(layer),
@@ -214,7 +218,7 @@ class Batch:
             return
         try:
             with before.locked(), silence(), switched(prove="never"):  # arrays of the batch refuse to be read
-                one = self.f(*self.arguments(lambda x: value_of(x)[0]), **self.options)
+                one = self.f(*self.arguments(lambda x: locked(value_of(x)[0])), **self.options)
         except MemoryError:
             raise
         except Exception as error:
@@ -259,6 +263,13 @@ def in_front(x: Any, axis: int) -> Any:
         moved = moved.view()
         moved.flags.writeable = False
     return moved
+
+
+def locked(x: Any) -> Any:
+    """An example of a mapped argument: also of a node it is read-only."""
+    if x.ndim and isinstance(memory := innermost(x), np.ndarray):
+        memory.flags.writeable = False
+    return x
 
 
 def shared(x: Any) -> Any:

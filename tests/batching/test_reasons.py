@@ -491,3 +491,25 @@ def test_without_a_reason_there_is_no_loop(name):
     found, expected = af.vmap(AT_ONCE[name], loop="refuse")(X), loop(AT_ONCE[name], X)
     np.testing.assert_array_equal(found, expected, strict=True)
     assert found.flags.f_contiguous == expected.flags.f_contiguous
+
+
+WRITES = [
+    lambda x: x.__iadd__(1.0), lambda x: x.__setitem__(0, 9.0), lambda x: x[1:].fill(9.0), lambda x: np.sin(x, out=x),
+    lambda x: x.sort(), lambda x: (bool(x[0] > 0), x.__setitem__(0, 9.0)),
+]  # fmt: skip
+OUTSIDE = {
+    "array": lambda x: x * 1.0, "operation": lambda x: af.Variable(x) * 1.0, "constant": af.Constant,
+    "columns": lambda x: (af.Variable(x) * 1.0).T,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("make", OUTSIDE)
+@pytest.mark.parametrize("write", WRITES)
+def test_what_is_mapped_is_read_only(make, write):
+    """Nodes were written into: at once, at the comparison, and in the loop."""
+    u = OUTSIDE[make](X)
+    before = np.array(u)
+    with pytest.raises(ValueError, match="read-only"):
+        af.vmap(lambda x: (write(x), x * 2.0)[1], int(make == "columns"), loop="allow")(u)
+    np.testing.assert_array_equal(np.array(u), before)
+    assert u.flags.writeable
