@@ -418,7 +418,7 @@ class Batched(DuckArray):
         for k, x in enumerate(inputs[: rule.operands]):
             if isinstance(x, NodeRole) and layer_of(x) is layer:
                 held = True
-            elif isinstance(x, NodeRole) and gradient_target(x) is not None:
+            elif gradient_target(x) is not None:
                 values[k] = Batched(x, layer, mapped=False)
                 parents[k] = None
                 constants.pop(k, None)

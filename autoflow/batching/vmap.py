@@ -300,14 +300,14 @@ def leave(z: Any, axis: Any, layer: Layer, seen: set[int]) -> Any:
         if not mapped:
             return np.copy(inner)
         numbers = value_of(inner)
-        if type(numbers) is np.ndarray and len(numbers) and is_same(numbers, numbers[:1]):
+        if len(numbers) and is_same(numbers, numbers[:1]):
             return inner[0, ...].copy()
         raise InputError(
             "out_axes=None is for a result that is the same for all examples, but this one is computed from mapped "
             "arguments: give the axis for the examples"
         )
     inner = inner if mapped else np.broadcast_to(inner, (layer.size, *inner.shape))
-    if inner.ndim > 1 and inner.size and not (type(inner) is np.ndarray and inner.flags.c_contiguous):
+    if inner.size and not inner.flags.c_contiguous:
         inner = in_order_of_stack(inner)
     inner = put_axis(axis, inner) if axis else inner
     if type(inner) is not np.ndarray:
@@ -319,12 +319,9 @@ def leave(z: Any, axis: Any, layer: Layer, seen: set[int]) -> Any:
 
 
 def in_order_of_stack(inner: Array) -> Array:
-    """The array, or a copy whose axes lie in memory as np.stack of the examples lays them."""
+    """A copy whose axes lie in memory as np.stack of the examples lays them."""
     strides = strides_of(inner)
-    order = sorted(range(inner.ndim), key=lambda k: -abs(strides[k]))
-    inside = [k - 1 for k in order if k]
+    inside = sorted(range(inner.ndim - 1), key=lambda k: -abs(strides[k + 1]))
     one = np.empty([min(inner.shape[k + 1], 2) for k in inside]).transpose(np.argsort(inside))
     like = np.stack([one] * min(len(inner), 2))
-    found = sorted(range(inner.ndim), key=lambda k: -abs(like.strides[k]))
-    is_right = found == order and all(strides)  # the copy of a stride of 0 has another order
-    return inner if is_right and type(inner) is not np.ndarray else in_order(inner, found)
+    return in_order(inner, sorted(range(inner.ndim), key=lambda k: -abs(like.strides[k])))

@@ -124,6 +124,7 @@ REASONS = [
     ("ZeroDivisionError for one example", lambda x: x * (1 // (type(x).__name__ != "ndarray")), X),
     ("from outside that the function changes", lambda x: (KEPT.append(1.0), x)[1], X),
     ("if, and, or, not, while", lambda x: x if x[0] > 0 else -x, X),
+    ("if, and, or, not, while", lambda x: x if x[0] > -9 else -x, X),
     ("x[mask], whose length", lambda x: np.sum(x[x > 0]), X),
     ("IndexError in getitem", lambda x: x[0, 0], X),
     ("an index with too many axes", lambda x: x[[0], [0]], X),
@@ -136,6 +137,7 @@ REASONS = [
     ("ValueError in setitem", after(lambda z, x: z.__setitem__(slice(0), np.ones((2, 0)))), X),
     ("ValueError in setitem", after(lambda z, x: z.__setitem__(slice(None), np.ones((2, 3)))), X),
     ("AttributeError at", lambda x: x.backward(), X),
+    (f" at {__file__}", lambda x: af.grad(lambda v: v * 1.0)(x), X),
 ]  # fmt: skip
 
 
@@ -173,11 +175,13 @@ def test_a_reason_is_given_and_the_loop_decides(reason, f, batch):
 @pytest.mark.parametrize(("reason", "f"), [
     ("texts from np.array2string that differ", lambda x: x * len(np.array2string(x))),
     ("results of np.nonzero with different shapes or dtypes", lambda x: x * np.sum(np.nonzero(x > -3)[0])),
+    ("np.array_equal at", lambda x: x * np.array_equal(x, np.abs(x))),
+    ("np.pad at", lambda x: np.pad(x, 1, constant_values=x[0])),
     ("np.asarray at", lambda x: np.asarray(np.asarray(x, np.float64, like=x), np.float32, like=x)),
     ("np.apply_along_axis at", lambda x: np.apply_along_axis(lambda v: filled(af.zeros(3), v), 0, x)),
 ])  # fmt: skip
-def test_results_of_the_examples_that_do_not_fit_together_are_a_reason_too(reason, f, monkeypatch):
-    monkeypatch.setattr(looping, "SAID", set())
+def test_results_of_the_examples_that_do_not_fit_together_are_a_reason_too(reason, f):
+    looping.SAID.clear()
     with pytest.warns(LoopWarning, match=re.escape(reason)):
         np.testing.assert_array_equal(af.vmap(f)(X), loop(f, X), strict=True)
 
@@ -421,6 +425,43 @@ def test_a_primitive_that_fills_an_array_and_looks_at_numbers_in_its_derivative(
     slope = af.grad(lambda x: np.sum(doubled(x) ** 2))
     with pytest.warns(LoopWarning, match="the derivative of doubled"):
         np.testing.assert_array_equal(af.vmap(slope)(X), loop(slope, X))
+    second = af.grad(lambda x: np.sum(slope(x) ** 2))
+    np.testing.assert_array_equal(af.vmap(second, loop="allow")(X), loop(second, X))
+
+
+SQUARE = X[[0, 1, 0]] + np.eye(3)
+# What a derivative of the user's own does with the seed, which all examples share; and whether that needs no loop.
+OF_A_SEED = {
+    "a number": (lambda g, x: float(g) * x, True),
+    "a question": (lambda g, x: x if g > 0 else -x, True),
+    "an array": (lambda g, x: np.asarray(g) * x, True),
+    "an array of its own": (lambda g, x: (np.asarray(g).fill(7.0), x * float(g))[1], True),
+    "a question of several": (lambda g, x: x if g * np.ones(3) > 0 else -x, False),
+    "a write": (lambda g, x: overwritten(np.ones(3) * g, x), False),
+    "a write of one number": (lambda g, x: overwritten(np.ones(3) * g, x[0]), False),
+    "a write at places": (lambda g, x: np.add.at(z := np.ones(3) * g, np.argsort(x)[:1], 7.0) or z, False),
+    "in place": (lambda g, x: (np.ones(3) * g).__iadd__(x), False),
+    "in place, with a number": (lambda g, x: (np.ones(3) * g).__iadd__(x[0]), False),
+}
+
+
+def overwritten(z, new):
+    z[...] = new
+    return z
+
+
+@pytest.mark.parametrize("name", OF_A_SEED)
+def test_a_derivative_of_the_users_own_may_ask_what_all_examples_share(name):
+    vjp, at_once = OF_A_SEED[name]
+    total = af.primitive(lambda x: np.sum(x) * 2.0)
+    total.defvjp(x=vjp)
+    slope = lambda x: af.vjp(total, x)[1](np.float64(3.0))[0]  # noqa: E731
+    found = outcome(lambda: af.vmap(slope, loop="refuse" if at_once else "allow")(SQUARE))
+    expected = outcome(lambda: loop(slope, SQUARE))
+    if isinstance(expected, type):
+        assert found is expected
+    else:
+        np.testing.assert_array_equal(found, expected, strict=True)
 
 
 def test_an_empty_batch_may_get_another_shape():
@@ -438,6 +479,7 @@ AT_ONCE = {
     "errors that nobody hears": lambda x: silent(x),
     "a mask of the shape in front": lambda x: masked_rows(np.outer(x, x), x),
     "out= of the same dtype": after(lambda z, x: np.cumsum(x, out=z)),
+    "out= of a truth": after(lambda z, x: np.any(x > 0, out=z[0, ...])),
     "out= of a wider dtype": lambda x: np.add(x, 1.0, out=np.zeros_like(x, complex)),
     "a number at a mask": after(lambda z, x: z.__setitem__(x > 0, x[0])),
     "an argument of the deepest in a slice": lambda x: x[slice(0, 2)],
