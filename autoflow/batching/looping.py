@@ -135,8 +135,10 @@ def settled(layer: Layer, function: Any, form: Callable[..., Any], args: Any, op
     if how is not LOOP:
         result = form(layer, *args, **options)
         if result is not NotImplemented:
-            if how is None and layer.size and result is not None:
-                how = remember(kind, learn(layer, function, args, options, result))
+            if how is None and result is not None:
+                how = learn(layer, function, args, options, result)
+                if layer.size:  # of an empty batch no numbers were compared
+                    remember(kind, how)
             if how is not LOOP:
                 return brought(result, how)
     return loop_over_batch(layer, function, args, options)
@@ -206,15 +208,15 @@ def learn(layer: Layer, function: Any, args: Any, options: Any, result: Any) -> 
 
 
 def example(x: Any, layer: Layer) -> tuple[Any, bool]:
-    """One example of the layer: plain, without nodes and outer layers; and whether it has the numbers. Those of a
-    function that is recorded, or on a device, are not known: then places are 0, and other numbers 1."""
+    """One example of the layer: plain, without nodes and outer layers; and whether it has the numbers. An empty batch,
+    a function that is recorded, and arrays on a device have none to show: then places are 0, other numbers 1."""
     number = type(x) is Batched and x.is_number
     while True:
         if isinstance(x, NodeRole):
             x = value_of(x)
         elif type(x) is Batched:
             if x.mapped and not len(x.inner):
-                return np.empty(x.shape, x.dtype), False
+                return (np.zeros if x.dtype.kind in "iu" else np.ones)(x.shape, x.dtype), False
             x = x.inner[0, ...] if x.mapped else x.inner
         else:
             break
@@ -242,7 +244,7 @@ def compare(function: Any, result: Any, one: Any, layer: Layer, arrays: Any, is_
     inner = result.inner
     if result.mapped and len(inner) != layer.size:
         raise WrongFormError
-    if is_known and function not in UNSET:
+    if function not in UNSET:
         mine, is_known = example(result, layer)
         if is_known and not close(mine, one):
             raise WrongFormError

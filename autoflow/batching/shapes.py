@@ -77,7 +77,7 @@ def along(
         if not (whole and n) if axis is None else not n and axis in (0, -1, ()):
             keep = given.pop("keepdims", False)
             z = function(in_one_axis(inner), **{**given, "axis": 1})
-            if restored or (n and keep is True):
+            if restored or (n and is_given(keep) and keep):
                 z = z.reshape(inner.shape if restored else (layer.size, *(1,) * n))
         else:
             for name in AXES:

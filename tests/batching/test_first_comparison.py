@@ -179,7 +179,7 @@ OF_MATRICES = """
     np.concatenate([s,x],-2)  np.linspace(s[0],x[0,0],3,axis=1)  np.full_like(x,x[0])  np.broadcast_to(x[0],(4,4))
     np.pad(x,((1,2),))  np.subtract.outer(s[0],y)  np.argmax(x,0,keepdims=True)  np.sum(x,(),keepdims=True)
     np.diff(x,1,0,prepend=x[:1])  np.lib.stride_tricks.sliding_window_view(x,(2,2),(0,0))  np.isclose(x,s[0])
-    np.clip(x,s[0],y[:,:1])
+    np.clip(x,s[0],y[:,:1])  np.argmin(x,keepdims=1)
 """
 
 
@@ -209,7 +209,8 @@ def outcome(run, *args):
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.filterwarnings("ignore")
 def test_a_first_batch_of_equal_numbers_teaches_nothing_wrong(turned):
-    """Where all axes have the same length and all numbers are equal, a form that takes a wrong axis is right."""
+    """Where all axes have the same length and all numbers are equal, a form that takes a wrong axis is right. And an
+    empty batch, with which nothing is compared but shapes, has those of other batches."""
     rng, wrong = np.random.default_rng(0), []
     numbers = [*rng.normal(size=(3, 4, 4, 4)) * 3, rng.integers(0, 4, (4, 2)), rng.normal(size=(4, 4))]
     for text in [t for line in (EXPRESSIONS + OF_MATRICES).split("\n") for t in line.strip().split("  ") if t]:
@@ -223,4 +224,8 @@ def test_a_first_batch_of_equal_numbers_teaches_nothing_wrong(turned):
             elif not all([a.dtype == b.dtype and a.shape == b.shape and np.allclose(a, b, 1e-8, 1e-8, equal_nan=True)
                           for a, b in zip(found, expected, strict=True)]):  # fmt: skip
                 wrong.append(text)
+        empty = outcome(mapped, f, [a[:0] for a in batches], shared)
+        if empty is not BatchError and expected not in (np.linalg.LinAlgError, IndexError):  # of numbers, of places
+            kinds = [[(z.shape[1:], z.dtype) for z in zs] for zs in (empty, expected) if not isinstance(zs, type)]
+            wrong += [] if len(kinds) == 2 and kinds[0] == kinds[1] else [f"{text} of nothing"]
     assert wrong == []

@@ -125,6 +125,7 @@ REASONS = [
     ("from outside that the function changes", lambda x: (KEPT.append(1.0), x)[1], X),
     ("if, and, or, not, while", lambda x: x if x[0] > 0 else -x, X),
     ("if, and, or, not, while", lambda x: x if x[0] > -9 else -x, X),
+    ("if, and, or, not, while", lambda x: (KEPT.append(1.0), x if x[0] > 0 else -x)[1], X),
     ("x[mask], whose length", lambda x: np.sum(x[x > 0]), X),
     ("IndexError in getitem", lambda x: x[0, 0], X),
     ("an index with too many axes", lambda x: x[[0], [0]], X),
@@ -330,6 +331,8 @@ def test_a_form_of_another_number_of_results_is_not_used(form, monkeypatch):
     monkeypatch.setitem(forms.FORMS, np.linalg.slogdet, form)
     found = af.vmap(lambda m: [*np.linalg.slogdet(m[:, :2])], loop="allow")(M)
     np.testing.assert_allclose(found, np.linalg.slogdet(M[:, :, :2]))
+    with pytest.raises(BatchError, match="slogdet, which has no batched form"):
+        af.vmap(lambda m: [*np.linalg.slogdet(m[:, :2])], loop="refuse")(M)
 
 
 def test_a_form_that_gives_a_view_where_numpy_copies_is_mended(monkeypatch):
@@ -345,6 +348,7 @@ def test_a_form_that_gives_a_view_where_numpy_copies_is_mended(monkeypatch):
 
 
 HELD: ContextVar = ContextVar("held")
+GIVEN: ContextVar = ContextVar("given")
 
 
 @pytest.mark.parametrize("write", [
@@ -357,15 +361,16 @@ def test_an_array_of_the_batch_that_nothing_names_is_shared_by_the_examples_insi
         write(HELD.get(), x)
         return x * 1.0
 
-    def f(y, batch, mapped):
+    def f(y, mapped):
         HELD.set(y * 1.0)
-        mapped(inner)(batch)
+        mapped(inner)(GIVEN.get())
         return HELD.get()
 
-    at_once = af.vmap(lambda y, batch: f(y, batch, lambda g: af.vmap(g, loop="allow")), (0, None), loop="allow")
-    for batch in (np.ones((2, 3)), X):
-        wanted = [f(y, batch, lambda g: lambda rows: [g(x) for x in rows]) for y in batch]
-        np.testing.assert_array_equal(at_once(batch, batch), wanted)
+    at_once = af.vmap(lambda y: f(y, lambda g: af.vmap(g, loop="allow")), loop="allow")
+    for batch in (np.zeros((2, 3)), X):
+        GIVEN.set(batch)
+        wanted = [f(y, lambda g: lambda rows: [g(x) for x in rows]) for y in batch]
+        np.testing.assert_array_equal(at_once(batch), wanted)
 
 
 @pytest.mark.parametrize("short", ["all examples", "one example", "a call"])
@@ -436,6 +441,7 @@ OF_A_SEED = {
     "a question": (lambda g, x: x if g > 0 else -x, True),
     "an array": (lambda g, x: np.asarray(g) * x, True),
     "an array of its own": (lambda g, x: (np.asarray(g).fill(7.0), x * float(g))[1], True),
+    "a product": (lambda g, x: np.dot(g, x), True),
     "a question of several": (lambda g, x: x if g * np.ones(3) > 0 else -x, False),
     "a write": (lambda g, x: overwritten(np.ones(3) * g, x), False),
     "a write of one number": (lambda g, x: overwritten(np.ones(3) * g, x[0]), False),
@@ -456,21 +462,26 @@ def test_a_derivative_of_the_users_own_may_ask_what_all_examples_share(name):
     total = af.primitive(lambda x: np.sum(x) * 2.0)
     total.defvjp(x=vjp)
     slope = lambda x: af.vjp(total, x)[1](np.float64(3.0))[0]  # noqa: E731
-    found = outcome(lambda: af.vmap(slope, loop="refuse" if at_once else "allow")(SQUARE))
-    expected = outcome(lambda: loop(slope, SQUARE))
-    if isinstance(expected, type):
-        assert found is expected
-    else:
-        np.testing.assert_array_equal(found, expected, strict=True)
+    mapped = af.vmap(slope, loop="refuse" if at_once else "allow")
+    for batch in (np.ones((3, 3)), SQUARE):  # compared is the first
+        found, expected = outcome(lambda: mapped(batch)), outcome(lambda: loop(slope, batch))  # noqa: B023
+        if isinstance(expected, type):
+            assert found is expected
+        else:
+            np.testing.assert_array_equal(found, expected, strict=True)
 
 
 def test_an_empty_batch_may_get_another_shape():
     assert af.vmap(lambda x: x.reshape(3, -1), loop="refuse")(X[:0]).shape == (0, 3, 1)
+    assert af.vmap(np.linalg.inv, loop="refuse")(np.zeros((0, 3, 3))).shape == (0, 3, 3)
 
 
-def test_an_empty_batch_hides_no_shapes_that_do_not_fit():
-    with pytest.raises(BatchError, match="ValueError in tensordot"):
-        af.vmap(lambda x: np.tensordot(x, x.T, 2))(M[:0])
+@pytest.mark.parametrize(("reason", "f"), [
+    ("ValueError in tensordot", lambda x: np.tensordot(x, x.T, 2)), ("np.reshape", lambda x: x.reshape(4, 3)),
+])  # fmt: skip
+def test_an_empty_batch_hides_no_shapes_that_do_not_fit(reason, f):
+    with pytest.raises(BatchError, match=reason):
+        af.vmap(f)(M[:0])
 
 
 # Programs in which a check must say yes: they need no loop.

@@ -230,6 +230,7 @@ def test_a_gradient_of_outside_is_not_lost_in_a_plain_array():
     ("np.add.reduceat", lambda x: np.add.reduceat(x, np.argsort(x[0])[:2], 1)),
     ("np.linalg.pinv", lambda x: np.linalg.pinv(x, x[0, 0])), ("np.sum", lambda x: np.sum(x, initial=x[0, 0])),
     ("np.repeat", lambda x: np.repeat(x, x[0].astype(int))), ("np.full_like", lambda x: np.full_like(x, x[0])),
+    ("np.pad", lambda x: np.pad(x, 1, constant_values=x[0, 0])),
     ("np.quantile", lambda x: np.quantile(x, x[0, 0])), ("np.interp", lambda x: np.interp(x[0], x[1], x[2])),
 ])  # fmt: skip
 def test_an_empty_batch_has_no_example_to_ask(name, f):
