@@ -93,9 +93,8 @@ def together(results: list[Any], layer: Layer, name: str, given: Any = ()) -> An
 
 def is_open_view(x: Any, arrays: list[Any]) -> bool:
     """May what is written into ``x`` be seen in one of the arrays? Also where calls are recorded, or have nodes."""
-    if not hasattr(x, "flags") or not x.flags.writeable:
-        return False
-    return getattr(x, "shared", False) or any([shares_memory(x, a) for a in arrays])
+    is_open = hasattr(x, "flags") and x.flags.writeable
+    return is_open and (getattr(x, "shared", False) or any([shares_memory(x, a) for a in arrays]))
 
 
 # ---------------------------------------------------------------- is a form right?

@@ -83,7 +83,7 @@ def along(
             for name in AXES:
                 if name in given:
                     v = given[name]
-                    given[name] = shift_axes(v, n) if v is not None else tuple(range(1, n + 1)) if n > 1 else 1
+                    given[name] = tuple(range(1, n + 1)) if v is None else shift_axes(v, n)
             z = function(inner, **given)
         if "q" in given:
             z = np.moveaxis(z, np.ndim(given["q"]), 0)

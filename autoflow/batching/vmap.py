@@ -1,7 +1,7 @@
 """``af.vmap``: a function written for one example, run on a batch, without a loop. See ``batched.py``.
 
-First what there is while a vmap runs: its layer, and the classes of nodes on top of Batched arrays. Then the function
-of a batch: which axis of each argument, how long it is, what goes in and what comes out.
+First what there is while a vmap runs: the classes of nodes on top of Batched arrays. Then the function of a batch:
+which axis of each argument, how long it is, what goes in and what comes out.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import inspect
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -29,18 +28,7 @@ from .batched import Batched, Doubt, Layer, Shared, in_order, layer_of, native, 
 from .definition import Axes, is_stacked, mapped_leaves, own_type, put_axis, run_loop, same_as_one, spread_axes
 from .looping import KNOWN, SAID, is_same, remember
 
-# ---------------------------------------------------------------- while a vmap runs: layer, nodes on Batched arrays
-
-
-@contextmanager
-def batched_over(size: int, may_loop: bool = True) -> Iterator[Layer]:
-    """A layer for a block, in which nodes can be made of Batched arrays."""
-    layer = Layer(size, may_loop)
-    try:
-        with RUNNING.needed_by(layer), switched(layer=layer, own_memory=layer.own_memory):
-            yield layer
-    finally:
-        layer.open = False
+# ---------------------------------------------------------------- while a vmap runs: nodes on Batched arrays
 
 
 # A NumPy array (a seed, a start value) is the same for all examples; pictures, texts, and np.put on nodes want numbers.
