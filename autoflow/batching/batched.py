@@ -217,7 +217,7 @@ class Layer:
         """
         arrays = [x for x in flat(args) if isinstance(x, Batched)]
         layer, held = whose_turn(*arrays)
-        nodes = [x for x in flat(args) if isinstance(x, NodeRole) and layer_of(x) is not layer and gradient_target(x)]
+        nodes = [x for x in flat(args) if layer_of(x) is not layer and gradient_target(x) is not None]
         if not nodes and not any([has_nodes_inside(value_of(x)) for x in arrays]):
             return None
         if held:
@@ -418,7 +418,7 @@ class Batched(DuckArray):
         for k, x in enumerate(inputs[: rule.operands]):
             if isinstance(x, NodeRole) and layer_of(x) is layer:
                 held = True
-            elif isinstance(x, NodeRole) and gradient_target(x) is not None:
+            elif gradient_target(x) is not None:
                 values[k] = Batched(x, layer, mapped=False)
                 parents[k] = None
                 constants.pop(k, None)

@@ -88,7 +88,7 @@ def as_written(function: Any, layer: Layer, args: Any, options: Any) -> Any:
     """
     if function in COMPOSED:
         return COMPOSED[function]
-    ours = (getattr(function, "__module__", None) or "").startswith("autoflow.")
+    ours = str(getattr(function, "__module__", "")).startswith("autoflow.")
     inside = [open_layer(x, layer)[0] for x in flat([args, options])]
     return getattr(function, "compute", None) if ours or not any([isinstance(x, NodeRole) for x in inside]) else None
 

@@ -29,7 +29,8 @@ SAID: set[str] = set()  # functions whose LoopWarning has been given
 
 def loop_over_batch(layer: Layer, function: Any, args: Any, options: dict[str, Any], name: str = "") -> Any:
     """The function for each example, and a warning, once."""
-    name = name or public_name(function)
+    if not name and (name := public_name(function)).startswith("autoflow.") and layer.written:
+        name = public_name(layer.written[0])  # what the user calls, and calls a row of ours
     if not has_mapped((args, options), layer):
         result = run_one(layer, 0, function, args, options)
         return wrap_batched(result, layer, False, args[0] if isinstance(result, np.ndarray) else None)
@@ -92,9 +93,8 @@ def together(results: list[Any], layer: Layer, name: str, given: Any = ()) -> An
 
 def is_open_view(x: Any, arrays: list[Any]) -> bool:
     """May what is written into ``x`` be seen in one of the arrays? Also where calls are recorded, or have nodes."""
-    if not hasattr(x, "flags") or not x.flags.writeable:
-        return False
-    return getattr(x, "shared", False) or any([shares_memory(x, a) for a in arrays])
+    is_open = hasattr(x, "flags") and x.flags.writeable
+    return is_open and (getattr(x, "shared", False) or any([shares_memory(x, a) for a in arrays]))
 
 
 # ---------------------------------------------------------------- is a form right?
@@ -134,8 +134,10 @@ def settled(layer: Layer, function: Any, form: Callable[..., Any], args: Any, op
     if how is not LOOP:
         result = form(layer, *args, **options)
         if result is not NotImplemented:
-            if how is None and layer.size and result is not None:
-                how = remember(kind, learn(layer, function, args, options, result))
+            if how is None and result is not None:
+                how = learn(layer, function, args, options, result)
+                if layer.size:  # of an empty batch no numbers were compared
+                    remember(kind, how)
             if how is not LOOP:
                 return brought(result, how)
     return loop_over_batch(layer, function, args, options)
@@ -172,7 +174,7 @@ def part(x: Any, layer: Layer) -> Any:
         return tuple([(n, part(v, layer)) for n, v in x.items()])
     if kind is slice:
         return part((x.start, x.stop, x.step), layer)
-    if hasattr(x, "shape") and hasattr(x, "dtype") and not isinstance(x, DECIDING):
+    if hasattr(x, "dtype") and not isinstance(x, DECIDING):
         return kind, x.shape, x.dtype, x.strides if kind is np.ndarray else None
     return kind if kind in FLOATS else (kind, x)
 
@@ -205,15 +207,15 @@ def learn(layer: Layer, function: Any, args: Any, options: Any, result: Any) -> 
 
 
 def example(x: Any, layer: Layer) -> tuple[Any, bool]:
-    """One example of the layer: plain, without nodes and outer layers; and whether it has the numbers. Those of a
-    function that is recorded, or on a device, are not known: then places are 0, and other numbers 1."""
+    """One example of the layer: plain, without nodes and outer layers; and whether it has the numbers. An empty batch,
+    a function that is recorded, and arrays on a device have none to show: then places are 0, other numbers 1."""
     number = type(x) is Batched and x.is_number
     while True:
         if isinstance(x, NodeRole):
             x = value_of(x)
         elif type(x) is Batched:
             if x.mapped and not len(x.inner):
-                return np.empty(x.shape, x.dtype), False
+                return (np.zeros if x.dtype.kind in "iu" else np.ones)(x.shape, x.dtype), False
             x = x.inner[0, ...] if x.mapped else x.inner
         else:
             break
@@ -232,7 +234,7 @@ def compare(function: Any, result: Any, one: Any, layer: Layer, arrays: Any, is_
             raise WrongFormError
         return [compare(function, r, v, layer, arrays, is_known) for r, v in zip(result, one, strict=True)]
     if type(result) is not Batched or result.batch_layer is not layer:
-        is_set = type(result) is np.ndarray and is_known and function not in UNSET
+        is_set = type(result) is np.ndarray and is_known
         if np.shape(result) != np.shape(one) or (is_set and not close(result, one)):
             raise WrongFormError
         return None
@@ -241,7 +243,7 @@ def compare(function: Any, result: Any, one: Any, layer: Layer, arrays: Any, is_
     inner = result.inner
     if result.mapped and len(inner) != layer.size:
         raise WrongFormError
-    if is_known and function not in UNSET:
+    if function not in UNSET:
         mine, is_known = example(result, layer)
         if is_known and not close(mine, one):
             raise WrongFormError

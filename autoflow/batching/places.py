@@ -100,7 +100,7 @@ def read_places(layer: Layer, x: Any, i: Any) -> Any:
 def write(layer: Layer, x: Any, index: Any, new: Any) -> None:
     """``x[index] = new``, in the memory of the batch."""
     new_inner, new_mapped = open_layer(new, layer)
-    check_shared(x, new_mapped or has_mapped(index, layer), layer)
+    check_shared(x, new_mapped, layer)
     check_history(x.inner, new_inner, layer)
     if not x.mapped:
         x.inner[index] = new_inner

@@ -77,13 +77,13 @@ def along(
         if not (whole and n) if axis is None else not n and axis in (0, -1, ()):
             keep = given.pop("keepdims", False)
             z = function(in_one_axis(inner), **{**given, "axis": 1})
-            if restored or (n and keep is True):
+            if restored or (n and is_given(keep) and keep):
                 z = z.reshape(inner.shape if restored else (layer.size, *(1,) * n))
         else:
             for name in AXES:
                 if name in given:
                     v = given[name]
-                    given[name] = shift_axes(v, n) if v is not None else tuple(range(1, n + 1)) if n > 1 else 1
+                    given[name] = tuple(range(1, n + 1)) if v is None else shift_axes(v, n)
             z = function(inner, **given)
         if "q" in given:
             z = np.moveaxis(z, np.ndim(given["q"]), 0)

@@ -1,7 +1,7 @@
 """``af.vmap``: a function written for one example, run on a batch, without a loop. See ``batched.py``.
 
-First what there is while a vmap runs: its layer, and the classes of nodes on top of Batched arrays. Then the function
-of a batch: which axis of each argument, how long it is, what goes in and what comes out.
+First what there is while a vmap runs: the classes of nodes on top of Batched arrays. Then the function of a batch:
+which axis of each argument, how long it is, what goes in and what comes out.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import inspect
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -23,23 +22,13 @@ from ..base.modes import modes, switched
 from ..base.transformed import FunctionOfFunction
 from ..nodes.nodes import Array, NodeRole, gradient_target, value_of
 from ..nodes.versions import user_frame
+from ..table.shapes import innermost
 from . import forms, places, products, shapes  # noqa: F401 - they fill the table of forms
 from .batched import Batched, Doubt, Layer, Shared, in_order, layer_of, native, open_layer, strides_of, users_line
 from .definition import Axes, is_stacked, mapped_leaves, own_type, put_axis, run_loop, same_as_one, spread_axes
 from .looping import KNOWN, SAID, is_same, remember
 
-# ---------------------------------------------------------------- while a vmap runs: layer, nodes on Batched arrays
-
-
-@contextmanager
-def batched_over(size: int, may_loop: bool = True) -> Iterator[Layer]:
-    """A layer for a block, in which nodes can be made of Batched arrays."""
-    layer = Layer(size, may_loop)
-    try:
-        with RUNNING.needed_by(layer), switched(layer=layer, own_memory=layer.own_memory):
-            yield layer
-    finally:
-        layer.open = False
+# ---------------------------------------------------------------- while a vmap runs: nodes on Batched arrays
 
 
 # A NumPy array (a seed, a start value) is the same for all examples; pictures, texts, and np.put on nodes want numbers.
@@ -155,7 +144,7 @@ class Batch:
         parts = self.parts()
         for k in range(self.size):
             yield [
-                pytree.tree_unflatten(x, [v if axis is None else v[k] for v, axis in part]) if own else x
+                pytree.tree_unflatten(x, [v if axis is None else locked(v[k]) for v, axis in part]) if own else x
                 for x, part, own in parts
             ]
 
@@ -165,6 +154,9 @@ class Batch:
         has_history = around.recording and any([gradient_target(x) is not None for x, _ in self.given])
         z = result = None
         layer.hears_errors = before.hears_errors
+        for x, axis in self.leaves:
+            if type(x) is not np.ndarray and axis is not None and type(a := innermost(x)) is np.ndarray:
+                before.large += [a] * a.flags.writeable  # of nodes: read-only, as views of plain arrays are
         try:
             with (
                 before.locked(), RUNNING.needed_by(layer),
@@ -214,7 +206,7 @@ class Batch:
             return
         try:
             with before.locked(), silence(), switched(prove="never"):  # arrays of the batch refuse to be read
-                one = self.f(*self.arguments(lambda x: value_of(x)[0]), **self.options)
+                one = self.f(*self.arguments(lambda x: locked(value_of(x)[0])), **self.options)
         except MemoryError:
             raise
         except Exception as error:
@@ -261,6 +253,13 @@ def in_front(x: Any, axis: int) -> Any:
     return moved
 
 
+def locked(x: Any) -> Any:
+    """An example of a mapped argument: also of a node it is read-only."""
+    if x.ndim and isinstance(memory := innermost(x), np.ndarray):
+        memory.flags.writeable = False
+    return x
+
+
 def shared(x: Any) -> Any:
     """An argument that all examples share, as f sees it."""
     return x.view(Shared) if type(x) is np.ndarray else x
@@ -289,14 +288,14 @@ def leave(z: Any, axis: Any, layer: Layer, seen: set[int]) -> Any:
         if not mapped:
             return np.copy(inner)
         numbers = value_of(inner)
-        if type(numbers) is np.ndarray and len(numbers) and is_same(numbers, numbers[:1]):
+        if len(numbers) and is_same(numbers, numbers[:1]):
             return inner[0, ...].copy()
         raise InputError(
             "out_axes=None is for a result that is the same for all examples, but this one is computed from mapped "
             "arguments: give the axis for the examples"
         )
     inner = inner if mapped else np.broadcast_to(inner, (layer.size, *inner.shape))
-    if inner.ndim > 1 and inner.size and not (type(inner) is np.ndarray and inner.flags.c_contiguous):
+    if inner.size and not inner.flags.c_contiguous:
         inner = in_order_of_stack(inner)
     inner = put_axis(axis, inner) if axis else inner
     if type(inner) is not np.ndarray:
@@ -308,12 +307,9 @@ def leave(z: Any, axis: Any, layer: Layer, seen: set[int]) -> Any:
 
 
 def in_order_of_stack(inner: Array) -> Array:
-    """The array, or a copy whose axes lie in memory as np.stack of the examples lays them."""
+    """A copy whose axes lie in memory as np.stack of the examples lays them."""
     strides = strides_of(inner)
-    order = sorted(range(inner.ndim), key=lambda k: -abs(strides[k]))
-    inside = [k - 1 for k in order if k]
+    inside = sorted(range(inner.ndim - 1), key=lambda k: -abs(strides[k + 1]))
     one = np.empty([min(inner.shape[k + 1], 2) for k in inside]).transpose(np.argsort(inside))
     like = np.stack([one] * min(len(inner), 2))
-    found = sorted(range(inner.ndim), key=lambda k: -abs(like.strides[k]))
-    is_right = found == order and all(strides)  # the copy of a stride of 0 has another order
-    return inner if is_right and type(inner) is not np.ndarray else in_order(inner, found)
+    return in_order(inner, sorted(range(inner.ndim), key=lambda k: -abs(like.strides[k])))

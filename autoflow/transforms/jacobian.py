@@ -39,9 +39,8 @@ from ..base.lazy import show_bar
 from ..base.modes import modes, switched
 from ..base.transformed import FunctionOfFunction
 from ..batching import vmap
-from ..batching.batched import Batched, Doubt
+from ..batching.batched import Batched, Doubt, Layer
 from ..batching.forms import in_front
-from ..batching.vmap import batched_over
 from ..nodes.grads import cast_gradient
 from ..nodes.nodes import Array, gradient_target, value_of
 from ..nodes.records import ancestors
@@ -334,15 +333,18 @@ def batched_passes(
 
 def one_chunk(pullback: Callable[[Any], list[Any]], seeds: Array, size: int) -> list[Any]:
     """The gradients for some seeds, with the axis of the seeds in front."""
-    wrap_open_record = vmap.wrap_backward(modes().wrap_open_record)
+    layer, wrap = Layer(size, may_loop=False), vmap.wrap_backward(modes().wrap_open_record)
+    here = switched(layer=layer, own_memory=layer.own_memory, wrap_open_record=wrap)
     try:
-        with batched_over(size, may_loop=False) as layer, switched(wrap_open_record=wrap_open_record):
+        with vmap.RUNNING.needed_by(layer), here:
             found = pullback(Batched(seeds, layer))
             return [g if g is None else in_front(g, layer) for g in found]
     except Doubt as doubt:
         if doubt.layer is not layer:
             raise
         raise BatchError(f"derivatives that look at numbers: {layer.reason}") from None
+    finally:
+        layer.open = False
 
 
 def graph_bytes(record: Any, stop: Any) -> int | None:

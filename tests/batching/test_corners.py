@@ -284,7 +284,7 @@ def test_writes_into_an_outer_example_where_no_search_finds_it(write):
             kept = [[[[[[y]]]]], [[[]] for _ in range(SEARCHED)]]
 
             def g(e):
-                write(kept[0][0][0][0][0], e)
+                write(kept[0][0][0][0][0][0], e)
                 return e * 1.0
 
             return transform(g)(np.array([[3.0], [1.0], [3.0]])), y

@@ -12,9 +12,11 @@ from unittest import mock
 
 import numpy as np
 import pytest
+from vmap_calls import EXPRESSIONS
 
 import autoflow as af
 from autoflow.batching import looping
+from autoflow.errors import BatchError
 
 X = np.array([[0.1, 0.5, 0.2], [0.3, -0.4, 0.9]])
 PAIRS = {  # what leads to an array, and to a number
@@ -121,10 +123,11 @@ def test_the_comparison_is_one_call():
         return np.sum(x**3)
 
     with mock.patch.dict(looping.KNOWN, clear=True):
-        af.vmap(af.grad(f))(X)
+        for batch in (X, X + 1.0):  # the second call needs no comparison
+            af.vmap(af.grad(f))(batch)
     os.close(write)
     with os.fdopen(read) as calls:
-        assert calls.read() == "xx"
+        assert calls.read() == "xxx"
 
 
 LAYOUTS = {
@@ -157,3 +160,73 @@ def test_a_first_example_of_equal_numbers_shows_no_order(layout, reader):
         x = np.stack([first, second])
         loop = "refuse" if order in ("C", "F") and layout == "one axis" else "allow"
         np.testing.assert_array_equal(af.vmap(f, loop=loop)(x), np.stack([f(a) for a in x]), err_msg=str(order))
+
+
+OF_MATRICES = """
+    np.vecdot(x,y,axis=0)  np.vecdot(s,x+1j)  np.matmul(x,y,axes=[(1,0),(0,1),(0,1)])
+    np.matvec(x,y[0],axes=[(1,0),0,0])  np.linalg.norm(x,1,axis=0)  np.linalg.norm(x,axis=(1,0),ord=1)
+    np.linalg.matrix_norm(x,ord=1)  np.cross(x[:3],y[:3],0,0,0)  np.linalg.pinv(x,x[0,0]*0)
+    np.linalg.solve(s,np.stack([x,y]))  np.linalg.solve(np.stack([s,s+1]),x)  np.fft.fft2(x,axes=(1,0))
+    np.rot90(x,1,(1,0))  np.roll(x,(1,1),(0,0))  np.roll(x,i,axis=0)  np.expand_dims(x,(0,-1))  np.trace(x,1,1,0)
+    np.take(x,i,0,mode="clip")  np.take(x,-i,1,mode="wrap")  np.take_along_axis(s,np.argsort(x,1),1)  x[:,i]
+    x[i[:,None],i]  x[i,None]  x[i,:,None]  x[1:3,i]  x[i,1:3]  s[:,i]  s[i,1:3]  s[1:3,i]  s[None,i,:1]
+    np.stack([x,x])[0,:,i]  np.stack([s,s])[i*0,:,0]  np.stack([s,s])[0,:,i]  np.stack([s,s])[[0,1],:,i]
+    np.stack([x,x])[0,:,[0,1]]  np.interp(s[0],np.arange(4.),x[0])  np.interp(x,np.arange(4.),s[0])
+    np.quantile(s,abs(x[0])/99,axis=0)  np.quantile(x,[.2,.4],0)  np.average(x,0,s[0])  np.add.reduceat(x,[0,2,1],0)
+    np.sum(x,0,initial=x[0,0])  np.sum(x,0,where=s>0)  np.sum(s,0,where=y[0]>0)  np.correlate(x[0],y[1],"same")
+    np.correlate(x[0,:3],y[1],"same")  np.einsum(x,[0,...],s,[1,0],[1,0])  np.tensordot(s,x,((0,1),(1,0)))
+    np.dot(np.stack([x,y]),s)  np.dot(s,np.stack([x,y]))  np.inner(s[0],np.stack([x,y]))
+    np.matmul(x[0],np.stack([s,s]))  np.matmul(s,np.stack([x,y]))  np.matmul(x[:,:1],s[:1])  np.stack([x,s],-2)
+    np.concatenate([s,x],-2)  np.linspace(s[0],x[0,0],3,axis=1)  np.full_like(x,x[0])  np.broadcast_to(x[0],(4,4))
+    np.pad(x,((1,2),))  np.subtract.outer(s[0],y)  np.argmax(x,0,keepdims=True)  np.sum(x,(),keepdims=True)
+    np.diff(x,1,0,prepend=x[:1])  np.lib.stride_tricks.sliding_window_view(x,(2,2),(0,0))  np.isclose(x,s[0])
+    np.clip(x,s[0],y[:,:1])  np.argmin(x,keepdims=1)
+"""
+
+
+def stacked(f, batches, shared):
+    """What af.vmap is to return: a list, also of one result."""
+    results = [f(*args, shared) for args in zip(*batches, strict=True)]
+    columns = [*zip(*results, strict=True)] if isinstance(results[0], (tuple, list)) else [results]
+    if any([len({(np.shape(z), np.result_type(z)) for z in column}) > 1 for column in columns]):
+        raise BatchError
+    return [np.stack(column) for column in columns]
+
+
+def mapped(f, batches, shared):
+    found = af.vmap(f, (0, 0, 0, 0, None), loop="allow")(*batches, shared)
+    return [*found] if isinstance(found, (tuple, list)) else [found]
+
+
+def outcome(run, *args):
+    """The results, or the class of the exception."""
+    try:
+        with np.errstate(all="ignore"):
+            return run(*args)
+    except Exception as error:
+        return type(error)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.filterwarnings("ignore")
+def test_a_first_batch_of_equal_numbers_teaches_nothing_wrong(turned):
+    """Where all axes have the same length and all numbers are equal, a form that takes a wrong axis is right. And an
+    empty batch, with which nothing is compared but shapes, has those of other batches."""
+    rng, wrong = np.random.default_rng(0), []
+    numbers = [*rng.normal(size=(3, 4, 4, 4)) * 3, rng.integers(0, 4, (4, 2)), rng.normal(size=(4, 4))]
+    for text in [t for line in (EXPRESSIONS + OF_MATRICES).split("\n") for t in line.strip().split("  ") if t]:
+        f = eval(f"lambda x, y, m, i, s: {text}")
+        looping.KNOWN.clear()
+        for *batches, shared in ([np.ones_like(a) for a in numbers], numbers):
+            batches = [a.swapaxes(1, -1).copy().swapaxes(1, -1) if turned else a for a in batches]
+            found, expected = [outcome(run, f, batches, shared) for run in (mapped, stacked)]
+            if isinstance(expected, type) or isinstance(found, type):
+                wrong += [] if found is expected else [text]
+            elif not all([a.dtype == b.dtype and a.shape == b.shape and np.allclose(a, b, 1e-8, 1e-8, equal_nan=True)
+                          for a, b in zip(found, expected, strict=True)]):  # fmt: skip
+                wrong.append(text)
+        empty = outcome(mapped, f, [a[:0] for a in batches], shared)
+        if empty is not BatchError and expected not in (np.linalg.LinAlgError, IndexError):  # of numbers, of places
+            kinds = [[(z.shape[1:], z.dtype) for z in zs] for zs in (empty, expected) if not isinstance(zs, type)]
+            wrong += [] if len(kinds) == 2 and kinds[0] == kinds[1] else [f"{text} of nothing"]
+    assert wrong == []

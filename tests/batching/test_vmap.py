@@ -131,6 +131,8 @@ def test_out_axes_none_is_for_what_all_share():
     assert af.vmap(lambda x: 1.0)(X).tolist() == [1.0] * 6
     with pytest.raises(InputError, match="out_axes=None is for a result that is the same"):
         af.vmap(lambda x: x, out_axes=None)(X)
+    with pytest.raises(InputError, match="out_axes=None is for a result that is the same"):
+        af.vmap(lambda x: x, out_axes=None)(X[:0])
 
 
 @pytest.mark.parametrize(

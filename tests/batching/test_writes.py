@@ -178,6 +178,7 @@ VIEWS = {
     "atleast": lambda z: np.atleast_3d(z), "moveaxis": lambda z: np.moveaxis(z, 0, -1), "view": lambda z: z.view(),
     "asarray": lambda z: np.asarray(z, like=z), "broadcast": lambda z: np.broadcast_arrays(z, z[0])[0].T,
     "triangle": lambda z: np.tril(z), "copy": lambda z: z.flatten(), "rolled": lambda z: np.roll(z, 1, 0),
+    "same": lambda z: np.copy(z),
     "places": lambda z: z[[0, 1]], "conj": lambda z: np.conj(z), "clip": lambda z: z.clip(-9.0, 9.0),
     "nan_to_num": lambda z: np.nan_to_num(z, copy=False), "astype": lambda z: z.astype(float, copy=False),
 }  # fmt: skip
