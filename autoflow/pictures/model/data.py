@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -520,13 +520,6 @@ class GraphData:
 
 
 Picture = TypeVar("Picture", bound=GraphData)  # what comes in goes out: data, or the facade of users
-
-
-def once(graph: Picture, name: str, make: Callable[[Picture], Any]) -> Any:
-    """What ``make`` makes of a graph, computed once and kept with it."""
-    if name not in graph.__dict__:
-        graph.__dict__[name] = make(graph)
-    return graph.__dict__[name]
 
 
 def on_paper(graph: Picture) -> Picture:
