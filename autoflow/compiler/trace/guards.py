@@ -99,7 +99,7 @@ class Guards:
         if not reachable.ENVIRONMENT.isdisjoint(self.named):
             self.search([os.environ], [])
         asked = [name for name in ATTRIBUTES if name in self.named or reachable.BY_TEXT & self.named]
-        nodes = {id(x): x for x in self.reached() if isinstance(x, NodeRole)}.values() if asked else ()
+        nodes = {id(x): x for x in self.reached() if isinstance(x, NodeRole)}.values()
         self.attributes = [(ATTRIBUTES[name], x, name, ATTRIBUTES[name](x, name)) for x in nodes for name in asked]
         for *_, value in self.attributes:
             self.note(value)
@@ -145,10 +145,8 @@ class Guards:
             self.note(child)
             if not (isinstance(child, OPAQUE) or reachable.foreign(child)):
                 queue += self.enter(child)
-        ready: list[Edge] = []
-        if self.waiting:
-            ready = [edge for edge in self.waiting if self.is_named(edge[1][1])]
-            self.waiting = [edge for edge in self.waiting if not self.is_named(edge[1][1])]
+        ready = [edge for edge in self.waiting if self.is_named(edge[1][1])]
+        self.waiting = [edge for edge in self.waiting if not self.is_named(edge[1][1])]
         for (_, is_handed_on, name), (container, key, child) in self.doors.items():  # by all names found by now
             if name is not None and not self.is_named(name):
                 continue
@@ -255,7 +253,7 @@ class Guards:
         if hidden := [name for name in self.named if name[:2] == name[-2:] == "__" and name != "__class__"]:
             users = [cls for cls in self.classes if not is_foreign(cls.__module__)] + self.users_functions_and_modules()
             self.search([], [(x, (x, name)) for x, name in product(users, hidden) if reachable.is_lasting(x, name)])
-        captured = read_by(program) if self.attributes or not all_contents else set()
+        captured = read_by(program)
         ignored = {*replaced} if all_contents else captured | replaced
         for how, node, name, value in self.attributes:
             if id(array_in(node)) not in ignored or id(value) in captured:
@@ -331,9 +329,9 @@ def read_by(program: Program) -> set[int]:
     read: set[int] = set()
     for v in program.order():
         array = v.sample if v.kind == CAPTURED else None
-        while array is not None and array.size == v.sample.size:
+        while array is not None and array.nbytes == v.sample.nbytes and 0 not in v.sample.strides:
             read.add(id(array))
-            array = array.base if hasattr(array.base, "strides") else None
+            array = array.base if isinstance(array.base, np.ndarray) else None  # not the memory of other objects
     return read
 
 
