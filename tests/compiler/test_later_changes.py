@@ -250,7 +250,6 @@ PROGRAMS = {
     "object array": ("return x*O[0]", "O=np.array([2.],object)", "O[0]=3."),
     "object array inner": ("return x*O[0][0]", "O=np.array([None],object);O[0]=[2.]", "O[0][0]=3."),
     "object matrix": ("return x*O[0,0][0]", "O=np.empty((1,1),object);O[0,0]=[2.]", "O[0,0][0]=3."),
-    "0-d integer": ("return x*int(O)", "O=np.array(-2)", "O[()]=3"),
     "a list for a tuple": ("return x*(2 if type(K) is tuple else 3)", "K=(1,2)", "K=[1,2]"),
     "another of the same text": (
         "return x*N.c.a",

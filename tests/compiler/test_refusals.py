@@ -226,7 +226,7 @@ def divided_silently(x):
 
 
 W = np.array([3.0, -1.0, 2.0])
-IN_BYTES = np.frombuffer(bytearray(np.array([3.0, -1.0]).tobytes()))
+ONE_NUMBER, IN_BYTES = np.array(-2), np.frombuffer(bytearray(np.array([3.0, -1.0]).tobytes()))
 
 
 def warned_as_before(x):
@@ -276,10 +276,12 @@ ACCEPTED = {
     "sums of an array outside": (lambda x: copied(x, lambda z: np.add.reduce(np.diag(W)[:, :2], out=z)), X),
     "numbers in the memory of a bytearray": (lambda x: x * IN_BYTES, X),
     "a sum with an array that rows share": (lambda x: af.vmap(lambda v, w: np.add(v, w), in_axes=(0, None))(x, W), X),
+    "an array of one number": (lambda x: x * ONE_NUMBER, X),
     "sums up to each place": (lambda x: np.add.accumulate(x), X),
     "the truth of chosen elements": (lambda x: np.all(x > -3.0, where=x[0] > 0.0), X),
     "objects in an array": (lambda x: np.concatenate([x, OBJECTS]), X),
     "an axis of NumPy's": (lambda x: np.sum(x, axis=np.int64(0)), np.ones((2, 3))),
+    "an axis in an array": (lambda x: np.sum(x, axis=np.array(1)), np.ones((2, 3))),
     "two axes": (lambda x: np.max(x, axis=(0, -1)), np.arange(24.0).reshape(2, 3, 4)),
     "an unnamed dtype": (lambda x: np.sum(x, None, np.float32), X),
     "a power of a negative exponent": (lambda x: x ** np.array([2, 0]), np.array([3, 4])),
@@ -300,6 +302,7 @@ ACCEPTED = {
     "all of them by their places": (lambda x: np.sum(x, 0, None, None, True), np.ones((2, 3))),
     "a sum with the rows of an array": (lambda x: af.vmap(lambda w: np.add(x, w))(W), X),
     "writes through views": (lambda x: copied(x, in_views), X),
+    "a write into a copy": (lambda x: copied(x, lambda z: z.T.reshape(-1).fill(3.0)), np.arange(6.0).reshape(2, 3)),
     "a write into places": (lambda x: np.add(i := np.nonzero(x)[0], 1, out=i) * 1, np.ones((2, 2))),
     "a power of integers": (lambda x: x**2.0, np.array([1, 3])),
     "a write by names": (lambda x: copied(x, lambda z: np.copyto(dst=z, src=x + np.ndim(a=x))), X),
@@ -339,6 +342,8 @@ def in_views(z):
     z[None].fill(3.0)
     z[..., 1:].fill(4.0)
     z[np.int64(0), None].fill(5.0)
+    z.reshape(1, -1).T[1:].fill(6.0)
+    np.atleast_1d(z)[:1] += 1.0
 
 
 def in_columns(x, new):
@@ -370,6 +375,7 @@ RAISED = {  # for some values, or at once: also where nobody needs the result
     "a matrix without an inverse": (lambda a: (np.linalg.inv(a), a * 2.0)[1], np.eye(2), np.zeros((2, 2))),
     "weights that add up to zero": (lambda w: np.average(X, weights=w), np.ones(2), np.array([1.0, -1.0])),
     "a place that is not there": (lambda i: (np.take(i * 2, i), i * 3)[1], np.array([0, 1]), np.array([0, 7])),
+    "an index that is not there": (lambda i: ((i * 2)[i], i * 3)[1], np.array([0, 1]), np.array([0, 7])),
     "a negative exponent": (lambda n: (np.power(3, n), n * 2)[1], np.array([1, 2]), np.array([1, -2])),
     "a mean over an axis that is not there": (lambda x: (np.mean(x.sum(), axis=0), x)[1], None, X),
     "a write into a number": (lambda x: (x.sum().__setitem__(..., 1.0), x)[1], None, X),
@@ -388,9 +394,10 @@ def test_errors_are_those_of_eager_code(name):
         compiled(wrong)
 
 
-# A function whose result is its argument itself for some values; such a value, and another one.
+# A function whose result is its argument itself for some values, or has another way; such a value, and another one.
 ITSELF = {
     "a power of a matrix": (lambda n: np.linalg.matrix_power(n * np.eye(2), n), np.array(1), np.array(2)),
+    "the sign of a root": (lambda x: np.copysign(1.0, x[0] ** 0.5), np.array([4.0]), np.array([-0.0])),
     "a derivative": (with_slope, np.array([1.0, 0.5]), np.array([-1.0, 2.0])),
     "one that catches errors": (lambda x: af.grad(lambda x: np.sum(guarded(x) * x))(x), X, -X),
     "derivatives at one place": (
