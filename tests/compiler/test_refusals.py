@@ -298,6 +298,8 @@ ACCEPTED = {
     "a copy in rows": (lambda x: x.T.copy(), np.arange(6.0).reshape(2, 3)),
     "a copy that lies as it does": (lambda x: x.T.copy("K"), np.arange(6.0).reshape(2, 3)),
     "a copy without gaps": (lambda x: x[::2].copy(), np.arange(5.0)),
+    "a write into a copy without gaps": (lambda x: filled_through(x[:, ::2].copy()), np.arange(8.0).reshape(2, 4)),
+    "a product of complex numbers": (lambda x: x[0] * x[1], np.array([0.1 + 0.3j, 0.7 - 0.2j])),
     "a write at places that repeat": (lambda x: copied(x, lambda z: np.add.at(z, [0, 0], x)), X),
     "all of them by their places": (lambda x: np.sum(x, 0, None, None, True), np.ones((2, 3))),
     "a sum with the rows of an array": (lambda x: af.vmap(lambda w: np.add(x, w))(W), X),
@@ -349,6 +351,11 @@ def in_views(z):
 def in_columns(x, new):
     z = np.exp(x.T)
     z[...] = new + x.sum()
+    return z
+
+
+def filled_through(z):
+    z.reshape(-1)[1:] = 3.0
     return z
 
 
