@@ -54,7 +54,7 @@ class Reporting:
         if louder or np.geterrcall() is not self.handler:
             raise CompileError(SETTINGS.format(caller(), "computes under np.errstate or np.seterr"))
         now = warnings.filters
-        louder = (
+        louder = now is not self.filters and (
             getattr(warnings, "_showwarnmsg_impl", None) is not self.hook
             or [x for x in now if x[0] != "ignore"] != [x for x in self.listed if x[0] != "ignore"]
             or not {*self.listed} <= {*now}

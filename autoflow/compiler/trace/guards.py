@@ -99,7 +99,7 @@ class Guards:
         if not reachable.ENVIRONMENT.isdisjoint(self.named):
             self.search([os.environ], [])
         asked = [name for name in ATTRIBUTES if name in self.named or reachable.BY_TEXT & self.named]
-        nodes = {id(x): x for x in self.reached() if isinstance(x, NodeRole)}.values()
+        nodes = {id(x): x for x in self.reached() if isinstance(x, NodeRole)}.values() if asked else ()
         self.attributes = [(ATTRIBUTES[name], x, name, ATTRIBUTES[name](x, name)) for x in nodes for name in asked]
         for *_, value in self.attributes:
             self.note(value)
@@ -253,7 +253,7 @@ class Guards:
         if hidden := [name for name in self.named if name[:2] == name[-2:] == "__" and name != "__class__"]:
             users = [cls for cls in self.classes if not is_foreign(cls.__module__)] + self.users_functions_and_modules()
             self.search([], [(x, (x, name)) for x, name in product(users, hidden) if reachable.is_lasting(x, name)])
-        captured = read_by(program)
+        captured = read_by(program) if self.attributes or not all_contents else set()
         ignored = {*replaced} if all_contents else captured | replaced
         for how, node, name, value in self.attributes:
             if id(array_in(node)) not in ignored or id(value) in captured:

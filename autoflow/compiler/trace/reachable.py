@@ -81,7 +81,7 @@ def edges_of(x: Any) -> Iterator[tuple[Any, Any]]:
     """Pairs (container, key) in which ``x`` refers to other objects."""
     if isinstance(x, FunctionOfFunction):
         yield x.__dict__, "f"
-        yield from product([x.how], x.how)
+        yield from ((x.how, name) for name, option in x.how.items() if not is_number(option))
     elif isinstance(x, types.FunctionType):
         module = str(x.__globals__.get("__name__")).partition(".")[0]
         ours = module == "autoflow" or module in sys.stdlib_module_names  # such as af.grad(f): only f matters in it
