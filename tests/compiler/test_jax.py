@@ -118,6 +118,7 @@ def compiled(f, **options):
 def check(f, *args, bound=1e-13):
     """Compiled twice as eager code; the compiled function."""
     ours = compiled(f)
+    ours.run_eagerly = None  # there is no reason for it
     with np.errstate(all="ignore"):
         for _ in range(2):
             expected, found = f(*args), ours(*args)
@@ -217,6 +218,12 @@ def test_dtypes_are_numpys(jax):
     check(lambda i, f: (f.astype(np.float16) * 2, i.astype(np.uint8) - 1, (i > 2) & (f < 3), ~(i > 2), i @ f.T), i, f)
     check(lambda f: np.mean(f.astype(np.int16), axis=0), f)
     assert not left(check(lambda i: (np.argmax(i, axis=1), np.sort(-i, axis=0), np.argsort(i)), i))
+    assert not left(check(lambda x: x.astype("i1"), np.array([-128.9, 127.9])))
+
+    def saying_nothing(x):  # options that JAX does not have
+        return np.sort(x, kind="quicksort"), np.concatenate([x, x], casting="same_kind"), np.cumsum(x, 0, dtype=None)
+
+    assert not left(check(saying_nothing, X))
 
 
 @pytest.mark.peers
@@ -312,6 +319,10 @@ def test_indices(jax):
     """Negative ones, repeated ones; out of range is an error."""
     i = np.array([0, -1, 2, 2])
     check(lambda x, i: (x[i], x[i, 1], x[:, np.array([1, 1])], np.take(x, i, axis=0), x[None, 1:3, ..., -1]), X, i)
+    ends = np.array([[-5], [4]])
+    assert not left(check(lambda x, i: (np.take(x, [-20, 19]), np.take_along_axis(x, i, 0), np.take(x, i)), X, ends))
+    assert not left(check(lambda x, i: (np.take(x, i, mode="clip"), np.take(x, i, 0, mode="wrap")), X, ends * 9))
+    assert not left(check(lambda x: (np.take_along_axis(x, np.array([-20, 19]), None), np.clip(x, 0.0, None)), X))
     for f in (
         lambda x, i: x[i],
         lambda x, i: np.take(x, i, axis=0),
@@ -346,6 +357,7 @@ def test_integers_divided_by_zero(jax):
     """0 in NumPy; and integers to a negative power are an error."""
     x, y = np.array([5, -7, 3]), np.array([2, 0, -2])
     assert not left(check(lambda x, y: (x // y, x % y, np.fmod(x, y), *np.divmod(x, y)), x, y))
+    assert not left(check(lambda x, y: x**y, np.array([2, 1, -3]), np.array([0, 63, 2])))
     ours = compiled(lambda x, y: x**y)
     np.testing.assert_array_equal(ours(x, abs(y)), x ** abs(y), strict=True)
     with pytest.raises(ValueError, match="negative integer powers"):
@@ -364,7 +376,13 @@ OF_SPECIAL = [
     # casts
     lambda x, m: ((x * 1j).astype(bool), (x[5:] * 1j).imag.astype(int), np.sum(x, dtype=int), np.cumsum(x, dtype=int)),
     lambda x, m: (np.full_like(np.argsort(x), x[0]), np.full_like(x > 0, x[5]), np.mean(x, dtype=int)),
-    lambda x, m: (written(np.argsort(x) * 1, x), x.astype("i1"), x.astype("u4"), x.astype("i8"), (-x).astype("u8")),
+    lambda x, m: (
+        written(np.argsort(x) * 1, x),
+        (m * 16).astype("i1"),
+        x.astype("u4"),
+        x.astype("i8"),
+        (-x).astype("u8"),
+    ),
     lambda x, m: (
         m.astype(int) ** 5,
         (m.astype(int) + 3) ** np.array([100, 63, 300]),
@@ -638,6 +656,10 @@ def test_inside_transforms(jax):
     x = af.Variable(X)
     ours(x).backward()
     np.testing.assert_allclose(x.grad, af.grad(ours.f)(X))
+    there = jax.numpy.asarray(X, np.float32)
+    for transform in (af.grad, lambda f: lambda x: af.jvp(f, (x,), (x,))[1], af.vmap):
+        f = transform(lambda w: compiled(lambda x: np.sum(x * w))(there))
+        np.testing.assert_allclose(f(X), transform(lambda w: np.sum(np.asarray(there) * w))(X))
 
 
 @pytest.mark.peers

@@ -149,6 +149,7 @@ PROGRAMS = {
     ),
     "namespace del": ("return x*(2 if hasattr(N,'a') else 3)", "N=types.SimpleNamespace(a=2.)", "del N.a"),
     "hasattr add": ("return x*(3 if hasattr(N,'a') else 2)", "N=types.SimpleNamespace()", "N.a=3."),
+    "hasattr of a class": ("return x*(3 if hasattr(C,'a') else 2)", "class C: pass", "C.a=3."),
     "class hasattr add": ("return x*(3 if hasattr(N,'a') else 2)", "class C: pass\nN=C()", "C.a=3."),
     "global add": ("return x*(3 if 'ZZ' in globals() else 2)", "pass", "ZZ=3."),
     "try global": ("try: k=ZZ\nexcept NameError: k=2\nreturn x*k", "pass", "ZZ=3."),
@@ -249,6 +250,12 @@ PROGRAMS = {
     "object array": ("return x*O[0]", "O=np.array([2.],object)", "O[0]=3."),
     "object array inner": ("return x*O[0][0]", "O=np.array([None],object);O[0]=[2.]", "O[0][0]=3."),
     "object matrix": ("return x*O[0,0][0]", "O=np.empty((1,1),object);O[0,0]=[2.]", "O[0,0][0]=3."),
+    "a list for a tuple": ("return x*(2 if type(K) is tuple else 3)", "K=(1,2)", "K=[1,2]"),
+    "another of the same text": (
+        "return x*N.c.a",
+        "class C:\n def __repr__(self): return 'C'\nN=C();N.c=C();N.c.a=2.",
+        "N.c=C();N.c.a=3.",
+    ),
     "a longer tuple": ("return x*sum(L[0])", "L=[(1,1)]", "L[0]=(1,1,1)"),
     "structured": ("return x*O['a'][0]", "O=np.zeros(1,[('a',float)]);O['a']=2.", "O['a']=3."),
     "0-d": ("return x*float(O)", "O=np.array(2.)", "O[()]=3."),
@@ -686,7 +693,12 @@ HARMLESS = {
         "return g(x,M)*N.time",
         "M=types.ModuleType('mm');M.a=2.;M.time=time;N=C();N.time=1.\ndef g(x,m): return x*m.a",
     ),
+    "a library with a clock": (
+        "return x*M.a*N.time",
+        "M=types.ModuleType('scipy.mm');M.a=2.;M.time=time.time;N=C();N.time=1.",
+    ),
     "a clock as an attribute": ("return x*N.a", "N=C();N.clock=time.time"),
+    "a chance as an attribute": ("return x*N.a", "import random\nN=C();N.draw=random.SystemRandom().random"),
     "a clock of the class": ("return x*N.a", "C.clock=time.time;N=C()"),
     "a class of its class": ("return x*(N+N).a", "class D(C):\n def __add__(self,o): return type(self)()\nN=D()"),
 }

@@ -120,9 +120,18 @@ def test_without_watching_the_program_reads_the_whole_array_anew():
     assert c(x) == 7.0
     a[0] = 1
     assert c(x) == 8.0  # eager code gives 9: what the docstring says that it gives up
-    c = af.compile(lambda x: x[:5] * a[:5] + (a[9] > 0), watch=False)
-    for a[9] in (0.0, 1.0):  # which is not read as a whole
-        equal(c(x), a[:5] + (a[9] > 0))
+
+
+def test_without_watching_an_array_that_is_read_in_part_is_watched():
+    numbers, complexes, pairs = np.zeros(5), np.zeros(5, complex), np.zeros(5, [("a", float), ("b", float)])
+    for read, decide, change in (
+        (lambda: numbers[:4], lambda: numbers[4], lambda: numbers.put(4, 1.0)),
+        (lambda: np.broadcast_to(numbers[:1], 5), lambda: numbers[3], lambda: numbers.put(3, 1.0)),
+        (lambda: complexes.real, lambda: complexes[0].imag, lambda: complexes.fill(1j)),
+        (lambda: pairs["a"], lambda: pairs["b"][0], lambda: pairs["b"].fill(1.0)),
+    ):
+        c = af.compile(lambda x, r=read, d=decide: np.sum(x * r()) + (d() > 0), watch=False)
+        assert [c(np.ones(1)), c(np.ones(1)), change(), c(np.ones(1))] == [0.0, 0.0, None, 1.0]
 
 
 def test_a_function_that_writes_into_an_array_from_outside_is_refused():
@@ -356,8 +365,8 @@ def test_more_objects_than_can_be_watched(monkeypatch):
     many = [SimpleNamespace(rate=1.0) for _ in range(1001)]
     with pytest.raises(CompileError, match="more than 1000 objects"):
         af.compile(lambda x: x * many[-1].rate)(np.ones(1))
-    numbers = {*range(1001)}
-    assert af.compile(lambda x: x * len(numbers))(np.ones(1)) == 1001.0
+    numbers = {*range(1001), *[(k, k) for k in range(1001)]}
+    assert af.compile(lambda x: x * len(numbers))(np.ones(1)) == 2002.0
 
 
 def test_another_thread_has_its_own_locals():

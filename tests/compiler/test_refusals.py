@@ -4,6 +4,7 @@ Each program is there for the one check that gives this message: without it some
 the first call only.
 """
 
+import functools
 import itertools
 import random
 import re
@@ -68,15 +69,23 @@ def counted(x):
 
 @pytest.fixture(scope="module", autouse=True)
 def primitives():
-    """Two with derivatives that look at numbers. Their rows are gone afterwards: other tests go through the table."""
-    global tripled, doubled
+    """With derivatives that look at numbers. Their rows are gone afterwards: other tests go through the table."""
+    global tripled, doubled, guarded
     before = set(RULES)
-    tripled, doubled = af.primitive(lambda x: x * 3.0), af.primitive(lambda x: 2.0 * x)
+    tripled, doubled, guarded = [af.primitive(f) for f in (lambda x: x * 3.0, lambda x: 2.0 * x, lambda x: x * 2.0)]
     tripled.defvjp(x=lambda g, x: g if x[0] > 0 else g * 2.0)
+    guarded.defvjp(x=with_handler)
     doubled.defvjp(x=lambda g: g * (2.0 if np.any(g) else 3.0))
     yield
     for function in set(RULES) - before:
         del RULES[function]
+
+
+def with_handler(g, x):
+    try:
+        return g if x[0] > 0 else g * 2.0
+    except BaseException:
+        return g * 5.0
 
 
 def with_slope(x):
@@ -100,13 +109,31 @@ def looked_into(x):
     return pairs * 1.0
 
 
-OBJECTS = np.array([1.0, 2.0], object)
+def overheard(x):
+    with warnings.catch_warnings(record=True) as heard:
+        z = 1.0 / x
+    return z * (1.0 + len(heard))
+
+
+class Slotted:
+    __slots__ = ("n",)
+
+    def __init__(self):
+        self.n = 0.0
+
+
+OBJECTS, MATRIX = np.array([1.0, 2.0], object), np.ones((1, 2)).view(np.matrix)
 # The message, and what makes the function.
 REFUSED = [
     ("computes under np.errstate", lambda: loud),
     ("computes under np.errstate", lambda: heard),
     ("x.strides asks where numbers lie in memory", lambda: lambda x: x * x.strides[0]),
+    ("x.flags asks where numbers lie in memory", lambda: af.grad(lambda x: np.sum(x) * x.flags.writeable)),
     ("np.shares_memory asks where numbers lie in memory", lambda: lambda x: x * np.shares_memory(x, x[1:])),
+    ("np.shares_memory asks where numbers lie in memory",
+     lambda: af.grad(lambda x: np.sum(x) * np.shares_memory(x, x[1:]))),
+    ("a matrix may have arithmetic of its own", lambda: lambda x: np.multiply(x, MATRIX)),
+    ("changes the filters of warnings", lambda: overheard),
     ("np.min_scalar_type of a number", lambda: lambda x: x * np.min_scalar_type(x[0]).itemsize),
     ("gives an object of an array of objects", lambda: lambda x: np.dot(x, OBJECTS)),
     ("makes a matrix, whose arithmetic", lambda: lambda x: np.asarray(x.view(np.matrix)) * 2),
@@ -115,6 +142,7 @@ REFUSED = [
     ("changes a variable of the function around it", counting),
     ("changes 'n', which it found outside",
      with_outside(lambda: types.SimpleNamespace(n=0.0), lambda o, x: setattr(o, "n", 1.0))),
+    ("changes 'n', which it found outside", with_outside(Slotted, lambda o, x: setattr(o, "n", 1.0))),
     ("changes the element 0 of a list",
      with_outside(lambda: [(lambda: 1.0), (lambda: 2.0)], lambda o, x: o.reverse())),
     ("changes the length of a list", with_outside(list, lambda o, x: o.append(1.0))),
@@ -126,6 +154,7 @@ REFUSED = [
     ("finds an iterator outside", with_outside(lambda: itertools.islice(iter([1.0] * 9), 9), lambda o, x: next(o))),
     ("takes elements of an iterator from outside", with_outside(lambda: iter([1.0] * 9), lambda o, x: next(o))),
     ("draws random numbers", with_outside(lambda: np.random.default_rng(0), lambda o, x: o.normal())),
+    ("draws random numbers", with_outside(lambda: np.random.default_rng(0), lambda o, x: o.spawn(1))),
     ("draws random numbers", with_outside(lambda: np.random.SeedSequence(0), lambda o, x: o.spawn(1))),
     ("draws random numbers", lambda: lambda x: x + 0.0 * np.random.normal()),
     ("draws random numbers", lambda: lambda x: x * (random.random() < 2.0)),
@@ -197,6 +226,7 @@ def divided_silently(x):
 
 
 W = np.array([3.0, -1.0, 2.0])
+ONE_NUMBER, IN_BYTES = np.array(-2), np.frombuffer(bytearray(np.array([3.0, -1.0]).tobytes()))
 
 
 def warned_as_before(x):
@@ -216,7 +246,7 @@ class Entries(dict):
     __getattr__ = dict.__getitem__
 
 
-LISTS, ENTRIES = Lists(), Entries(rate=2.0)
+LISTS, ENTRIES, GENERIC = Lists(), Entries(rate=2.0), functools.singledispatch(lambda k: k * 2.0)
 CONFIG = types.ModuleType("config")
 CONFIG.itself, CONFIG.rate = CONFIG, 2.0
 # Near what is refused; and what they get.
@@ -244,10 +274,14 @@ ACCEPTED = {
     "a square of a complex number": (lambda x: np.square(x[0]), np.array([0.1 + 0.3j])),
     "a square of a real number": (lambda x: np.square(x[0]), np.array([0.1])),
     "sums of an array outside": (lambda x: copied(x, lambda z: np.add.reduce(np.diag(W)[:, :2], out=z)), X),
+    "numbers in the memory of a bytearray": (lambda x: x * IN_BYTES, X),
+    "a sum with an array that rows share": (lambda x: af.vmap(lambda v, w: np.add(v, w), in_axes=(0, None))(x, W), X),
+    "an array of one number": (lambda x: x * ONE_NUMBER, X),
     "sums up to each place": (lambda x: np.add.accumulate(x), X),
     "the truth of chosen elements": (lambda x: np.all(x > -3.0, where=x[0] > 0.0), X),
     "objects in an array": (lambda x: np.concatenate([x, OBJECTS]), X),
     "an axis of NumPy's": (lambda x: np.sum(x, axis=np.int64(0)), np.ones((2, 3))),
+    "an axis in an array": (lambda x: np.sum(x, axis=np.array(1)), np.ones((2, 3))),
     "two axes": (lambda x: np.max(x, axis=(0, -1)), np.arange(24.0).reshape(2, 3, 4)),
     "an unnamed dtype": (lambda x: np.sum(x, None, np.float32), X),
     "a power of a negative exponent": (lambda x: x ** np.array([2, 0]), np.array([3, 4])),
@@ -264,10 +298,13 @@ ACCEPTED = {
     "a copy in rows": (lambda x: x.T.copy(), np.arange(6.0).reshape(2, 3)),
     "a copy that lies as it does": (lambda x: x.T.copy("K"), np.arange(6.0).reshape(2, 3)),
     "a copy without gaps": (lambda x: x[::2].copy(), np.arange(5.0)),
+    "a write into a copy without gaps": (lambda x: filled_through(x[:, ::2].copy()), np.arange(8.0).reshape(2, 4)),
+    "a product of complex numbers": (lambda x: x[0] * x[1], np.array([0.1 + 0.3j, 0.7 - 0.2j])),
     "a write at places that repeat": (lambda x: copied(x, lambda z: np.add.at(z, [0, 0], x)), X),
     "all of them by their places": (lambda x: np.sum(x, 0, None, None, True), np.ones((2, 3))),
     "a sum with the rows of an array": (lambda x: af.vmap(lambda w: np.add(x, w))(W), X),
     "writes through views": (lambda x: copied(x, in_views), X),
+    "a write into a copy": (lambda x: copied(x, lambda z: z.T.reshape(-1).fill(3.0)), np.arange(6.0).reshape(2, 3)),
     "a write into places": (lambda x: np.add(i := np.nonzero(x)[0], 1, out=i) * 1, np.ones((2, 2))),
     "a power of integers": (lambda x: x**2.0, np.array([1, 3])),
     "a write by names": (lambda x: copied(x, lambda z: np.copyto(dst=z, src=x + np.ndim(a=x))), X),
@@ -288,6 +325,8 @@ ACCEPTED = {
     "filters that are put back": (warned_as_before, X),
     "an object with lists for names": (lambda x: x * LISTS(), X),
     "entries as attributes": (lambda x: x * ENTRIES.rate, X),
+    "a regular expression": (lambda x, sub=re.sub: x * len(sub("a-(?=b)", "", "a-b")), X),
+    "a generic function": (lambda x: x * GENERIC(2.0), X),
     "a module in itself": (lambda x: x * CONFIG.itself.rate, X),
     "by a mask of an argument": (lambda x, m: np.where(m, x, 0.0), X, np.array([True, False])),
 }
@@ -305,11 +344,18 @@ def in_views(z):
     z[None].fill(3.0)
     z[..., 1:].fill(4.0)
     z[np.int64(0), None].fill(5.0)
+    z.reshape(1, -1).T[1:].fill(6.0)
+    np.atleast_1d(z)[:1] += 1.0
 
 
 def in_columns(x, new):
     z = np.exp(x.T)
     z[...] = new + x.sum()
+    return z
+
+
+def filled_through(z):
+    z.reshape(-1)[1:] = 3.0
     return z
 
 
@@ -336,6 +382,7 @@ RAISED = {  # for some values, or at once: also where nobody needs the result
     "a matrix without an inverse": (lambda a: (np.linalg.inv(a), a * 2.0)[1], np.eye(2), np.zeros((2, 2))),
     "weights that add up to zero": (lambda w: np.average(X, weights=w), np.ones(2), np.array([1.0, -1.0])),
     "a place that is not there": (lambda i: (np.take(i * 2, i), i * 3)[1], np.array([0, 1]), np.array([0, 7])),
+    "an index that is not there": (lambda i: ((i * 2)[i], i * 3)[1], np.array([0, 1]), np.array([0, 7])),
     "a negative exponent": (lambda n: (np.power(3, n), n * 2)[1], np.array([1, 2]), np.array([1, -2])),
     "a mean over an axis that is not there": (lambda x: (np.mean(x.sum(), axis=0), x)[1], None, X),
     "a write into a number": (lambda x: (x.sum().__setitem__(..., 1.0), x)[1], None, X),
@@ -354,10 +401,14 @@ def test_errors_are_those_of_eager_code(name):
         compiled(wrong)
 
 
-# A function whose result is its argument itself for some values; such a value, and another one.
+# A function whose result is its argument itself for some values, or has another way; such a value, and another one.
 ITSELF = {
     "a power of a matrix": (lambda n: np.linalg.matrix_power(n * np.eye(2), n), np.array(1), np.array(2)),
+    "the sign of a root": (lambda x: np.copysign(1.0, x[0] ** 0.5), np.array([4.0]), np.array([-0.0])),
     "a derivative": (with_slope, np.array([1.0, 0.5]), np.array([-1.0, 2.0])),
+    "one that catches errors": (lambda x: af.grad(lambda x: np.sum(guarded(x) * x))(x), X, -X),
+    "derivatives at one place": (
+        lambda x: af.vmap(lambda v: af.grad(lambda x: np.sum(tripled(x) * v))(x), loop="allow")(np.eye(2)), X, -X),
 }  # fmt: skip
 
 
@@ -373,6 +424,13 @@ def test_what_may_be_the_argument_itself_is_computed_in_each_run(name):
 def test_a_handler_of_errors_that_the_caller_has_set_is_no_reason():
     with np.errstate(divide="call", call=lambda kind, flag: None):
         np.testing.assert_array_equal(af.compile(lambda x: x * 2.0)(X), X * 2.0)
+        with pytest.raises(CompileError, match=r"computes under np\.errstate"):
+            af.compile(under_another_handler)(X)
+
+
+def under_another_handler(x):
+    with np.errstate(call=print):
+        return x * 2.0
 
 
 def test_what_is_equal_again_is_no_reason_to_record_again():
@@ -406,6 +464,7 @@ def test_what_is_equal_again_is_no_reason_to_record_again():
         np.testing.assert_array_equal(scaled(X), X * 2.0)
         for step in steps:
             step(values, X[None])
+            values["weight"] += 1.0
     assert [c.renewed for c in compiled] == [0, 0, 0]
 
 
@@ -451,9 +510,10 @@ def test_a_door_is_refused_by_its_name(what, expression, where):
 
 @pytest.mark.parametrize("text", ["os.path.join('a', 'b')", "time.sleep(0)", "uuid.UUID(int=3)", "random.Random(3)",
                                   "Own.now()", "datetime.date(2020, 1, 2)", "sys.maxsize",
+                                  "time.sleep(Own.modules)", "os.path.join('a', Own.os)",
                                   "np.random.default_rng(3)"])  # fmt: skip
 def test_the_rest_of_such_a_module_is_no_door(text):
-    scope = {"np": np, "Own": types.SimpleNamespace(now=lambda: 2.0)}
+    scope = {"np": np, "Own": types.SimpleNamespace(now=lambda: 2.0, modules=0, os="b")}
     exec(f"import datetime, os, random, sys, time, uuid\ndef f(x): return x * bool(({text}, 1)[1])", scope)
     np.testing.assert_array_equal(af.compile(scope["f"])(X), X)
 

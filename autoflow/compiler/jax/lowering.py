@@ -251,7 +251,7 @@ class Lowering(Writer):
             check_dtype(v)
         self.outside = [
             v for v in self.order
-            if v.kind == CAPTURED or (v.kind == CONSTANT and v.dtype is not None and np.size(v.sample) > LARGE)
+            if v.kind == CAPTURED or (v.kind == CONSTANT and np.size(v.sample) > LARGE)
         ]  # fmt: skip
         self.left: dict[Value, str] = {}
         self.alarms: list[Array] = []
@@ -395,7 +395,7 @@ class Lowering(Writer):
 
 
 DEFAULTS = {"casting": ("same_kind",), "dtype": (None,), "order": (None, "K"), "out": (None,), "subok": (True, False),
-            "kind": (None, "quicksort", "stable"), "like": (None,)}  # fmt: skip
+            "kind": (None, "quicksort", "stable")}  # fmt: skip
 PLACES = frozenset({"argmax", "argmin", "argsort", "cast", "count_nonzero", "digitize", "matrix_rank", "nanargmax",
                     "nanargmin", "searchsorted"})  # fmt: skip
 

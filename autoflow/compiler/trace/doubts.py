@@ -51,7 +51,7 @@ class Reporting:
         """Raise CompileError if the settings report more than before."""
         errors = np.geterr()
         louder = any([how not in (before, "ignore") for how, before in zip(errors.values(), self.errors.values())])  # noqa: B905 - the same kinds
-        if louder or ({"call", "log"} & {*errors.values()} and np.geterrcall() is not self.handler):
+        if louder or np.geterrcall() is not self.handler:
             raise CompileError(SETTINGS.format(caller(), "computes under np.errstate or np.seterr"))
         now = warnings.filters
         louder = now is not self.filters and (
@@ -141,7 +141,7 @@ def layout_refused(what: str) -> CompileError:
 def is_ours(what: str, depth: int) -> bool:
     """Does our own code ask where numbers lie in memory, ``depth`` calls up or by way of a node, and not the user?"""
     node, frame = (dispatch if what.startswith("np.") else array_methods).__name__, sys._getframe(depth)
-    if frame.f_globals.get("__name__") == node and frame.f_back is not None:
+    while frame.f_globals.get("__name__") == node and frame.f_back is not None:
         frame = frame.f_back
     return str(frame.f_globals.get("__name__")).startswith("autoflow.")
 

@@ -145,10 +145,8 @@ class Guards:
             self.note(child)
             if not (isinstance(child, OPAQUE) or reachable.foreign(child)):
                 queue += self.enter(child)
-        ready: list[Edge] = []
-        if self.waiting:
-            ready = [edge for edge in self.waiting if self.is_named(edge[1][1])]
-            self.waiting = [edge for edge in self.waiting if not self.is_named(edge[1][1])]
+        ready = [edge for edge in self.waiting if self.is_named(edge[1][1])]
+        self.waiting = [edge for edge in self.waiting if not self.is_named(edge[1][1])]
         for (_, is_handed_on, name), (container, key, child) in self.doors.items():  # by all names found by now
             if name is not None and not self.is_named(name):
                 continue
@@ -331,9 +329,9 @@ def read_by(program: Program) -> set[int]:
     read: set[int] = set()
     for v in program.order():
         array = v.sample if v.kind == CAPTURED else None
-        while array is not None and array.size == v.sample.size:
+        while array is not None and array.nbytes == v.sample.nbytes and 0 not in v.sample.strides:
             read.add(id(array))
-            array = array.base if hasattr(array.base, "strides") else None
+            array = array.base if isinstance(array.base, np.ndarray) else None  # not the memory of other objects
     return read
 
 

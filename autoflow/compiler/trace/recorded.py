@@ -55,11 +55,9 @@ class Parameters:
 
     def __init__(self, guards: Guards) -> None:
         self.nn: Any = sys.modules[NN_MODULE]
-        found = guards.reached()
-        if "functional_call" not in guards.named and not any([x is self.nn.functional_call for x in found]):
-            found = []
+        found = guards.reached() if "functional_call" in guards.named else []
         self.modules = [x for x in found if isinstance(x, self.nn.Module)]
-        self.own: dict[str, Any] = self.nn.entries({"parts": self.modules}) if self.modules else {}
+        self.own: dict[str, Any] = self.nn.entries({"parts": self.modules})
         self.ids = {id(value_of(x)) for x in self.own.values()}
 
     def hidden(self, tape: Tape, f: Callable[..., Any], *args: Any, **options: Any) -> Any:
@@ -125,15 +123,11 @@ def record(
     if parameters is None or not parameters.own:
         program, tree = run_once(f, args, options, is_input, guards, waits)
     else:
-        ignored = parameters.ids
         try:
             program, tree = run_once(f, args, options, is_input, guards, waits, parameters.hidden)
-            if watch:
-                ignored = parameters.deciding_nothing(guards.edges)
+            ignored = parameters.deciding_nothing(guards.edges)
         except Exception:
             program, tree = run_once(f, args, options, is_input, guards, waits)
-            if watch:
-                ignored = set()
     outside = frozenset(guards.contents)
     guards.watch(program, ignored, watch)
     return Recorded(program, tree, guards, not ASKING.isdisjoint(guards.named), outside)
@@ -188,8 +182,7 @@ def run_once(
     guards.named |= {UNPROVED} if unproved else set()
     for what in guards.changes():
         raise CompileError(f"the compiled function {what}.")
-    if tape.copies:
-        tape.settle()
+    tape.settle()
     check_nothing_stays(tape, waits)
     return program, tree
 
