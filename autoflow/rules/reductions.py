@@ -116,7 +116,7 @@ def std_x(
     z = restore_axes(z, x.shape, axis, keepdims)
     d = deviations(x, axis, dtype, where)
     rest = deviations(numbers_of(d), axis, dtype, where)
-    equal = (z == 0) | ~np.any(mask_out(rest, where), axis=axis, keepdims=True)
+    equal = (z == 0) | ((z == z) & ~np.any(mask_out(rest, where), axis=axis, keepdims=True))  # no NaN: of one, ddof=1
     g = spread_over(g, x, axis, ddof, keepdims, where, correction)
     return mask_out(np.where(equal, 0, g / np.where(equal, 1, z)) * d, where)
 
