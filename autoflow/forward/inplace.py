@@ -385,7 +385,7 @@ def augmented_operator(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
     forward = recording.FORWARD.get(ufunc) or (lambda x, y: recording.apply(rule, (x, y)))
 
     def run(memory: Any, a: Any, b: Any) -> Any:  # NumPy's x **= 2 squares, and has other bits than np.power
-        return ufunc(a, b, out=memory) if rule.operator is None else operator.ipow(memory, b)
+        return ufunc(a, b, out=memory) if rule.operator is None else operator.ipow(memory, b)  # type: ignore[no-untyped-call]
 
     def inplace(x: Any, y: Any) -> Any:
         if not x.shape and is_number(x):

@@ -271,7 +271,7 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
     x, y = np.moveaxis(x, axisa, -1), np.moveaxis(y, axisb, -1)
     lengths = x.shape[-1], y.shape[-1]
     if lengths != (3, 3):
-        np.cross(*map(np.ones, lengths))  # NumPy's errors and warnings
+        np.cross(np.ones(lengths[0]), np.ones(lengths[1]))  # NumPy's errors and warnings
     x0, x1, x2 = [x[..., k] if k < lengths[0] else None for k in range(3)]
     y0, y1, y2 = [y[..., k] if k < lengths[1] else None for k in range(3)]
     last = _difference(x0, y1, x1, y0)
