@@ -55,6 +55,8 @@ def recorded_ufunc(self: Any, ufunc: Any, method: str, inputs: tuple[Any, ...], 
         kinds = [type(v) for v in (*inputs, *options.get("out", ()))]
         if is_anothers(ufunc, kinds, inputs, method == "at" or "out" in options):
             return NotImplemented
+    if method != "__call__":  # NumPy repeats what was given by name
+        options = {k: v for k, v in options.items() if k not in ("array", "indices") and (k, v) != ("dtype", None)}
     if method == "__call__" and "where" in options and (ufunc in RULES or ufunc in COMPOSED):
         return chosen(ufunc, inputs, options)
     if method == "__call__" and ufunc in RULES:

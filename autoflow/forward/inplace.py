@@ -28,6 +28,7 @@ array([2., 4.])
 from __future__ import annotations
 
 import contextlib
+import operator
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -55,6 +56,7 @@ from ..nodes.rebinding import check_left, leave
 from ..nodes.records import Extras
 from ..rules import RULES
 from ..rules.ordering import along
+from ..rules.variants import as_booleans
 from ..table.indexing import getitem, is_basic, put_back, setitem
 from ..table.outside import advice, public_name
 from ..table.shapes import (
@@ -65,6 +67,7 @@ from ..table.shapes import (
     has_gradient,
     is_numpys,
     like_argument,
+    numbers_of,
     set_layout_of,
     together,
 )
@@ -367,7 +370,7 @@ def store(out: Any, z: Any, function: Any, args: Any, options: dict[str, Any]) -
 
 def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
     """``np.copyto(dst, src)``, recorded if ``dst`` is a node."""
-    src = src if where is True else np.where(where, src, dst)
+    src = src if where is True else np.where(as_booleans("np.copyto", numbers_of(where)), src, dst)
     store(node(dst, "copyto"), src, None, (), {"casting": casting})
 
 
@@ -381,6 +384,9 @@ def augmented_operator(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
     rule = RULES[ufunc]
     forward = recording.FORWARD.get(ufunc) or (lambda x, y: recording.apply(rule, (x, y)))
 
+    def run(memory: Any, a: Any, b: Any) -> Any:  # NumPy's x **= 2 squares, and has other bits than np.power
+        return ufunc(a, b, out=memory) if rule.operator is None else operator.ipow(memory, b)  # type: ignore[no-untyped-call]
+
     def inplace(x: Any, y: Any) -> Any:
         if not x.shape and is_number(x):
             return forward(x, y)
@@ -389,9 +395,9 @@ def augmented_operator(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
         ):
             return NotImplemented
         if not hasattr(x, "_value"):
-            write_numbers(x, lambda a: ufunc(a, value_of(y), out=a))
+            write_numbers(x, lambda a: run(a, a, value_of(y)))
             return x
-        return write(x, rule, (x, y), lambda memory, a, b: ufunc(a, b, out=memory))
+        return write(x, rule, (x, y), run)
 
     return inplace
 

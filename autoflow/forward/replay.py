@@ -197,8 +197,7 @@ def check_input(r: Any, value: Any) -> Array:
 def check_used(order: list[Any], inputs: Inputs) -> None:
     """Raise ValueError if an input plays no part: it would be ignored."""
     used = set(order)
-    for r in inputs:
-        if r not in used:
-            raise ValueError(
-                f"{holder_name(r)} plays no part in this graph, or only through other nodes that are given as well"
-            )
+    for r in [r for r in inputs if r not in used]:
+        raise ValueError(
+            f"{holder_name(r)} plays no part in this graph, or only through other nodes that are given as well"
+        )

@@ -155,18 +155,9 @@ def linspace(
     return z, step / steps if steps > 0 else step * np.nan
 
 
-def geomspace_x(g: Array, x: Array, y: Array, z: Array, num: int, endpoint: bool, axis: int) -> Array:
-    """z = x (y / x)ᵗ = x¹⁻ᵗ yᵗ, so dz/dx = (1 − t) z / x."""
-    return to_end(g, (1 - fractions(num, endpoint, g, axis)), x, (x, y, z, num, endpoint, axis))
-
-
-def geomspace_y(g: Array, x: Array, y: Array, z: Array, num: int, endpoint: bool, axis: int) -> Array:
-    """dz/dy = t z / y."""
-    return to_end(g, fractions(num, endpoint, g, axis), y, (x, y, z, num, endpoint, axis))
-
-
 def to_end(g: Array, share: Array, end: Array, call: tuple[Any, ...]) -> Array:
-    """Σ g share z / end. A real ``dtype=`` has dropped imaginary parts: of z = Re(w) the gradient is conj(dw/dx) g."""
+    """z = x (y / x)ᵗ = x¹⁻ᵗ yᵗ, so dz/dx = (1 − t) z / x and dz/dy = t z / y: Σ g share z / end. A real ``dtype=`` has
+    dropped imaginary parts: of z = Re(w) the gradient is conj(dw/dx) g."""
     x, y, z, num, endpoint, axis = call
     if z.dtype.kind == "c" or not (np.iscomplexobj(x) or np.iscomplexobj(y)):
         return sum_to(total(g * z * share, axes_of(axis, g.ndim)) / end, end.shape)
@@ -182,7 +173,11 @@ rule(spaced, "x y | num endpoint=True dtype=None axis=0",
          x_dtype, sum_to(total(g * (1 - fractions(num, endpoint, g, axis)), axes_of(axis, g.ndim)), x_shape)),
      y=lambda g, y_shape, y_dtype, num, endpoint, axis: in_kind_of(
          y_dtype, sum_to(total(g * fractions(num, endpoint, g, axis), axes_of(axis, g.ndim)), y_shape)))
-rule(np.geomspace, "x y | num=50 endpoint=True dtype=None axis=0", x=geomspace_x, y=geomspace_y, domain=(0.5, 2.0))
+rule(np.geomspace, "x y | num=50 endpoint=True dtype=None axis=0", domain=(0.5, 2.0),
+     x=lambda g, x, y, z, num, endpoint, axis: to_end(
+         g, 1 - fractions(num, endpoint, g, axis), x, (x, y, z, num, endpoint, axis)),
+     y=lambda g, x, y, z, num, endpoint, axis: to_end(
+         g, fractions(num, endpoint, g, axis), y, (x, y, z, num, endpoint, axis)))
 # fmt: on
 
 # ---------------------------------------------------------------- loops over a function

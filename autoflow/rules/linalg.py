@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 import string
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -31,7 +30,6 @@ from ..table.shapes import (
     like_argument,
     numbers_of,
     restore_axes,
-    since,
     sum_to,
 )
 from ..table.table import composed, primitive, rule
@@ -272,16 +270,8 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
         raise ValueError("At least one array has zero dimension")
     x, y = np.moveaxis(x, axisa, -1), np.moveaxis(y, axisb, -1)
     lengths = x.shape[-1], y.shape[-1]
-    if lengths != (3, 3) and since("2.5"):
-        raise ValueError(
-            f"Both input arrays must be (arrays of) 3-dimensional vectors, but they are {lengths[0]} and {lengths[1]} "
-            f"dimensional instead."
-        )
-    if not {*lengths} <= {2, 3}:
-        raise ValueError("incompatible dimensions for cross product\n(dimension must be 2 or 3)")
-    if 2 in lengths:
-        text = "Arrays of 2-dimensional vectors are deprecated. Use arrays of 3-dimensional vectors instead."
-        warnings.warn(text, DeprecationWarning, stacklevel=2)
+    if lengths != (3, 3):
+        np.cross(np.ones(lengths[0]), np.ones(lengths[1]))  # NumPy's errors and warnings
     x0, x1, x2 = [x[..., k] if k < lengths[0] else None for k in range(3)]
     y0, y1, y2 = [y[..., k] if k < lengths[1] else None for k in range(3)]
     last = _difference(x0, y1, x1, y0)

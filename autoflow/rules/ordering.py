@@ -132,8 +132,7 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Array:
 @primitive
 def histogram_sums(w: Array, a: Any, bins: Any, range: Any = None) -> Array:
     """``np.histogram(a, bins, range, weights=w)[0]``."""
-    z = np.histogram(a, bins, range, weights=w)[0]
-    return as_dtype(z, w.dtype)  # CuPy's are float64
+    return as_dtype(np.histogram(a, bins, range, weights=w)[0], w.dtype)  # CuPy's are float64
 
 
 def edges_of(a: Any, bins: Any, range: Any) -> Array:

@@ -89,9 +89,16 @@ def freedom(shape: Shape, axis: Axis, ddof: Any, correction: Any, where: Any) ->
     return max(n, 0) if isinstance(n, (int, float)) else np.maximum(n, 0)
 
 
+def spread_over(g: Array, x: Array, axis: Axis, ddof: Any, keepdims: bool, where: Any, correction: Any) -> Array:
+    """``g`` over the number of freedoms, to be multiplied with deviations. (With ``dtype=complex`` NumPy's real number
+    has an imaginary part, 0, to which nothing flows.)"""
+    g = restore_axes(np.real(g) if g.dtype.kind == "c" else g, x.shape, axis, keepdims)
+    return divide_by_count(g, freedom(x.shape, axis, ddof, correction, where))
+
+
 def var_x(g: Array, x: Array, axis: Axis, dtype: Any, ddof: Any, keepdims: bool, where: Any, correction: Any) -> Array:
     """z = Σ (x - m)² / n, so dz/dx = 2 (x - m) / n. (That m depends on x as well adds Σ (x - m) = 0.)"""
-    g = divide_by_count(restore_axes(g, x.shape, axis, keepdims), freedom(x.shape, axis, ddof, correction, where))
+    g = spread_over(g, x, axis, ddof, keepdims, where, correction)
     return mask_out(2 * g * deviations(x, axis, dtype, where), where)
 
 
@@ -109,8 +116,8 @@ def std_x(
     z = restore_axes(z, x.shape, axis, keepdims)
     d = deviations(x, axis, dtype, where)
     rest = deviations(numbers_of(d), axis, dtype, where)
-    equal = (z == 0) | ~np.any(mask_out(rest, where), axis=axis, keepdims=True)
-    g = divide_by_count(restore_axes(g, x.shape, axis, keepdims), freedom(x.shape, axis, ddof, correction, where))
+    equal = (z == 0) | ((z == z) & ~np.any(mask_out(rest, where), axis=axis, keepdims=True))  # no NaN: of one, ddof=1
+    g = spread_over(g, x, axis, ddof, keepdims, where, correction)
     return mask_out(np.where(equal, 0, g / np.where(equal, 1, z)) * d, where)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from ..base.errors import NoRuleError
 from ..table.bodies import COPIES, kept_in, run_own, with_copies
 from ..table.indexing import put_back
-from ..table.shapes import Array, Shape, as_array, given_keywords, has_gradient, inverse, sum_to, together
+from ..table.shapes import Array, Shape, as_array, as_dtype, given_keywords, has_gradient, inverse, sum_to, together
 from ..table.table import composed, primitive, rule
 from .joining import MAPPED, pad
 from .ordering import numbers_in
@@ -62,9 +62,7 @@ def constant_with_history(x: Array, y: Array) -> Array:
 
 def cast_back(g: Array, x_dtype: Any) -> Array:
     """A gradient in the dtype of x; of a complex one the real part, if x was real."""
-    if g.dtype.kind == "c" and x_dtype.kind != "c":
-        g = np.real(g)
-    return g.astype(x_dtype)
+    return as_dtype(np.real(g) if g.dtype.kind == "c" and x_dtype.kind != "c" else g, x_dtype)
 
 
 run_own(np.astype, np.atleast_1d, np.atleast_2d, np.atleast_3d)
@@ -182,7 +180,8 @@ def padded(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -
         mode = "constant"  # there may be anything: zeros are fine
     if mode == "constant" and not {*options} - {"constant_values"} and not has_gradient(constants):
         return pad(x, pad_width, mode, *([] if constants is None else [numbers_in(constants)]))
-    return numpys_pad(x, np.array(pairs(pad_width, x.ndim)).view(Widths), mode, **options)
+    widths = np.array(pairs(pad_width, x.ndim) if x.ndim else pad_width)
+    return numpys_pad(x, widths.view(Widths), mode, **options)
 
 
 class Widths(np.ndarray):

@@ -163,9 +163,7 @@ def chosen(ufunc: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
             f"{name}(x, where=c) of a node leaves the other elements undefined: say what they are, "
             f"out=np.zeros_like(x), or write np.where(c, {name}(x), 0). For the numbers alone use x.value"
         )
-    c = as_array(c)
-    if c.dtype != bool:
-        raise TypeError(f"{name}: where= takes booleans, not {c.dtype}")
+    c = as_booleans(name, c)
     z = ufunc(*[tame(x, c, RULES[ufunc].domain if ufunc in RULES else (0.5, 1.0)) for x in inputs], **options)
     for part, target in zip(z if isinstance(z, tuple) else (z,), targets, strict=True):
         if has_gradient(part) and not is_node(target):
@@ -175,6 +173,13 @@ def chosen(ufunc: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
             )
         np.copyto(target, part, where=c)
     return out if isinstance(z, tuple) else targets[0]
+
+
+def as_booleans(name: str, where: Any) -> Array:
+    """``where=`` as an array. Numbers are no truth values there: TypeError, as in NumPy."""
+    if (c := as_array(where)).dtype != bool:
+        raise TypeError(f"{name}: where= takes booleans, not {c.dtype}")
+    return c
 
 
 @variant(np.clip, when=lambda args, options: "where" in options)
@@ -268,7 +273,7 @@ def accumulate_rule(ufunc: np.ufunc) -> Callable[..., Any]:
 
     def accumulate(x: Any, axis: int = 0) -> Array:
         x = as_array(x)
-        ufunc.accumulate(np.ones((1,) * x.ndim), axis)  # NumPy's errors
+        ufunc.accumulate(np.ones((1,) * x.ndim, x.dtype), axis)  # NumPy's errors
         axis = axes_of(axis, x.ndim)[0]
         return np.stack([*itertools.accumulate(layers(x, axis), ufunc)], axis) if x.shape[axis] else x
 
@@ -381,7 +386,7 @@ def parts_at(ufunc: np.ufunc) -> Callable[..., Any]:
 
     def reduceat(x: Any, indices: Any, axis: int = 0) -> Array:
         x = as_array(x)
-        ufunc.reduceat(np.broadcast_to(1.0, x.shape), list(map(int, indices)), axis)  # NumPy's errors
+        ufunc.reduceat(np.broadcast_to(x.dtype.type(1), x.shape), list(map(int, indices)), axis)  # NumPy's errors
         axis = axes_of(axis, x.ndim)[0]
         reduce, lead = reduce_rule(ufunc), (slice(None),) * axis
         return np.stack([reduce(x[(*lead, slice(i, j))], axis) for i, j in segments(indices, x.shape[axis])], axis)

@@ -168,7 +168,8 @@ def solve(x: Array, y: Array) -> Array:
         singular = np.linalg.matrix_rank(numbers_of(x))[..., None, None] < x.shape[-1]
         nan = np.asarray(np.full((), np.nan, y.dtype), like=like_argument(y))
         eye = np.identity(x.shape[-1], x.dtype, like=like_argument(x))
-        return np.where(singular, nan, solve_stack(np.where(singular, eye, x), y))
+        # a product, so that its derivative is NaN, too: that of a choice would be 0
+        return np.where(singular, nan, 1) * solve_stack(np.where(singular, eye, x), y)
 
 
 def solve_stack(x: Array, y: Array) -> Array:

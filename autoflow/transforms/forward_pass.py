@@ -307,7 +307,8 @@ def reduction_push(rule: Rule, k: int) -> Push | None:
         slope = np.conjugate(vjp(seed, saved))
 
         def total(t: Any) -> Any:
-            product = np.real(slope * t) if z.dtype.kind != "c" == t.dtype.kind else slope * t
+            is_real = z.dtype.kind != "c" or not rule.holomorphic  # np.var(z, dtype=complex) is a real number
+            product = np.real(slope * t) if is_real and t.dtype.kind == "c" else slope * t
             wide = np.float32 if product.dtype == np.float16 else None  # half precision is added up in single precision
             axes = axis if np.ndim(axis) == 0 else tuple(axis)
             return product.sum(axes, wide, keepdims=bool(is_given(keepdims) and keepdims))

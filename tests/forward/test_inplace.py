@@ -367,6 +367,7 @@ def test_an_index_array_may_change():
         (lambda x, a: np.add(a, 1, out=np.zeros(4)), LostGradientError, r"af\.zeros"),
         (lambda x, a: np.zeros((2, 4))[0].__iadd__(a), LostGradientError, r"af\.zeros"),
         (lambda x, a: x.assign([1.0, 2.0]), InPlaceError, r"shape \(4,\)"),
+        (lambda x, a: np.copyto(a, 1.0, where=[1, 0, 1, 0]), TypeError, "where= takes booleans"),
     ],
 )
 def test_refused(write, error, words):
@@ -400,6 +401,20 @@ def test_variables_may_be_written_under_no_grad():
         s -= 0.5
     assert isinstance(s, af.Variable)
     assert float(s) == 1.5
+
+
+@pytest.mark.parametrize("power", [2, 0.5, -1, 3, 1.5, np.array([2.0])])
+@pytest.mark.parametrize("dtype", [float, complex, np.complex64, np.longdouble])
+def test_powers_in_place_have_the_bits_of_numpys(power, dtype):
+    """NumPy's ``x **= 2`` is a square, and other bits than ``np.power(x, 2, out=x)``."""
+    rng = np.random.default_rng(0)
+    plain = rng.uniform(0.5, 2, 50).astype(dtype)
+    if plain.dtype.kind == "c":
+        plain.imag = rng.normal(size=50)
+    node = af.Variable(plain) * 1
+    node **= power
+    plain **= power
+    np.testing.assert_array_equal(node.value, plain, strict=True)
 
 
 def test_0d_is_rebound():

@@ -269,6 +269,11 @@ DROPPING = {  # a real dtype for complex numbers: NumPy drops imaginary parts, w
         for f in (np.cumsum, np.cumprod, np.nancumsum, np.nancumprod)
         for axis in (None, 1)
     },
+    **{  # and a complex one for a real number
+        f"{f.__name__} {options}": (lambda x, f=f, options=options: f(x, dtype=np.complex128, **options))
+        for f in (np.var, np.std, np.nanvar, np.nanstd)
+        for options in ({}, {"axis": 1, "ddof": 1}, {"axis": 0, "keepdims": True})
+    },
     "geomspace": lambda x: np.geomspace(x[0], x[1], 4, dtype=np.float64),
     "linspace": lambda x: np.linspace(x[0], x[1], 4, dtype=np.float64),
     "astype": lambda x: x.astype(np.float64) ** 2,
@@ -282,11 +287,11 @@ DROPPING = {  # a real dtype for complex numbers: NumPy drops imaginary parts, w
 @pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
 def test_a_real_dtype_of_complex_numbers(name):
     rng = np.random.default_rng(3)
-    x = rng.normal(size=(2, 3)) + 1.5 + 0.4j * rng.normal(size=(2, 3))
+    x, t = rng.normal(size=(2, 2, 3)) + 1.5 + 0.4j * rng.normal(size=(2, 2, 3))
 
     def loss(x):
         z = DROPPING[name](x)
-        return np.real(np.sum(z * np.cos(np.arange(z.size)).reshape(z.shape)))
+        return np.real(np.sum(z * np.exp(1j * np.arange(z.size)).reshape(z.shape)))
 
     h, wanted = 1e-6, np.zeros_like(x)
     for place in np.ndindex(x.shape):
@@ -295,6 +300,7 @@ def test_a_real_dtype_of_complex_numbers(name):
             step[place] = h * unit
             wanted[place] += unit * (loss(x + step) - loss(x - step)) / (2 * h)
     np.testing.assert_allclose(af.grad(loss)(x), wanted, atol=1e-7)
+    np.testing.assert_allclose(af.jvp(loss, (x,), (t,))[1], np.sum(np.real(np.conj(wanted) * t)), atol=1e-6)
 
 
 NARROW = {np.uint8: [0, 1, 2, 5, 200, 255], np.int8: [0, 1, 2, 5, -1, -3, -128, 127], np.float32: [0.1, 0.7, 1.3, 2.9]}

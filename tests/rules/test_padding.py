@@ -19,6 +19,7 @@ S = np.array(1.25)
     ("f", "xs"),
     [
         *[(lambda x, mode=mode: np.pad(x, ((1, 2), (2, 0)), mode), (A,)) for mode in ("maximum", "minimum", "mean", "median", "linear_ramp")],
+        *[(lambda x, mode=mode: np.pad(x, 1, mode), (S,)) for mode in ("constant", "edge", "maximum", "mean", "linear_ramp")],
         *[(lambda x, mode=mode: np.pad(x, 3, mode, stat_length=2), (V,)) for mode in ("maximum", "minimum", "mean", "median")],
         (lambda x: np.pad(x, 1, "mean", stat_length=((1, 2), (3, 1))), (A,)), (lambda x, e: np.pad(x, (2, 3), "linear_ramp", end_values=e), (A, S)),
         (lambda x: np.pad(x, (2, 3), "linear_ramp", end_values=((1, 2), (3, 4))), (A,)), (lambda x, e: np.pad(x, 2, "linear_ramp", end_values=(e, 2 * e)), (V, S)),

@@ -78,6 +78,16 @@ def test_std_of_equal_values_has_gradient_zero(f, value, options):
     np.testing.assert_array_equal(x.grad, 0.0)
 
 
+@pytest.mark.parametrize("f", [np.std, np.var])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_the_spread_of_a_single_number_with_ddof_1_has_no_derivative(f):
+    """It is NaN; its gradient is not 0, as that of equal numbers is."""
+    x = af.Variable([2.0])
+    f(x, ddof=1).backward()
+    assert np.isnan(x.grad).all()
+    assert np.isnan(af.jvp(lambda x: f(x, ddof=1), (x.value,), (np.ones(1),))[1])
+
+
 def test_std_mixes_equal_rows_with_others():
     x = af.Variable([[1.0, 1.0], [1.0, 3.0]])
     np.std(x, axis=1).backward([1.0, 1.0])

@@ -52,6 +52,19 @@ def test_long_arrays_to_the_bit(method, ufunc):
     )
 
 
+@pytest.mark.parametrize("ufunc", [np.add, np.multiply, np.maximum, np.divide])
+@pytest.mark.parametrize("method", ARGUMENTS)
+def test_arguments_by_name(method, ufunc):
+    named = {"axis": 1, "dtype": None, **({"indices": [0, 2, 1]} if method == "reduceat" else {})}
+    check(lambda x: getattr(ufunc, method)(array=x, **named), X)
+
+
+@pytest.mark.parametrize(("method", "args"), [("accumulate", ()), ("reduceat", ([0],))])
+def test_what_numpy_refuses_for_a_dtype_is_refused_for_a_single_element(method, args):
+    with pytest.raises(TypeError, match="not supported for the input types"):
+        getattr(np.logaddexp, method)(af.Variable([1j]), *args)
+
+
 def test_refused_and_empty():
     with pytest.raises(NoRuleError, match="works along one axis"):
         METHODS["reduce"][np.subtract](af.Variable(X), axis=(0, 1))
