@@ -500,7 +500,7 @@ rule(special.kolmogi,    "x", "K⁻¹", r"K^{-1}\left($x\right)",  x=lambda g, z
 
 
 # of the series Σ (2k + 1)!! qᵏ
-ODD_FACTORIALS = [math.prod(range(1, 2 * k + 2, 2)) for k in range(9)]
+ODD_FACTORIALS: list[float] = [math.prod(range(1, 2 * k + 2, 2)) for k in range(9)]
 
 
 def beyond_peak(x: Array, s: Array, c: Array) -> tuple[Array, Array, Array]:
