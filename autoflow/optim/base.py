@@ -198,9 +198,8 @@ class Optimiser:
     def check_finished(self) -> None:
         """Raise StateError if a step was left half done."""
         if self.unfinished:
-            raise StateError(
-                f"{type(self).__name__}: {self.unfinished}. Load a saved state of the model and one of the optimiser."
-            )
+            who = type(self).__name__
+            raise StateError(f"{who}: {self.unfinished}. Load a saved state of the model and one of the optimiser.")
 
     def zero_grad(self) -> None:
         """Clear the gradients: the next backward pass starts from zero."""

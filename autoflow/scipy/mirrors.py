@@ -86,9 +86,8 @@ def with_plain(ours: Callable[..., Any], theirs: Any, name: str) -> Callable[...
             x = args[k] if k < len(args) else options.get(word)
             if not (x is None or type(x) is kind or (kind is bool and np.ndim(x) == 0 and x in (0, 1))):
                 getattr(theirs(), name)(*map(value_of, args), **{key: value_of(v) for key, v in options.items()})
-                raise NoRuleError(
-                    f"{ours.__module__}.{name} of a node has no derivative with {word}={x!r:.60}: {ADVICE}"
-                )
+                said = f"{ours.__module__}.{name} of a node has no derivative with {word}={x!r:.60}"
+                raise NoRuleError(f"{said}: {ADVICE}")
 
     @functools.wraps(ours)
     def run(*args: Any, **options: Any) -> Any:
