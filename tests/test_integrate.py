@@ -314,6 +314,17 @@ def test_second_derivatives_of_an_event():
     np.testing.assert_allclose(af.grad(af.grad(time))(10.0), 0.08, rtol=1e-6)
 
 
+def test_second_derivatives_of_solve_ivp():
+    """Of y(1) = exp(−k). SciPy's values, which are saved for the way back, move with k."""
+
+    def solve(k, **how):
+        return af.integrate.solve_ivp(lambda t, y, k: -k * y, (0.0, 1.0), [1.0], "DOP853", args=(k,), **how, **EXACT)
+
+    ends = [lambda k: solve(k, t_eval=[1.0]).y[0, 0], lambda k: solve(k, dense_output=True).sol(1.0)[0]]
+    for end in ends:
+        np.testing.assert_allclose(af.grad(af.grad(end))(0.7), np.exp(-0.7), rtol=1e-6)
+
+
 def test_options_of_solve_ivp():
     jac = lambda t, y, a: [[-a]]  # noqa: E731
     a = af.Variable(5.0)

@@ -134,6 +134,7 @@ ROWS = {
     "optimiser in a loop": (lambda: in_a_loop(lambda w, _: optim.SGD([w], lr=0.1)), TypeError,
         "with af.no_grad(): w -= lr * w.grad"),
     "optimiser of arrays": (lambda: optim.SGD([np.ones(3)], lr=0.1), TypeError, "wrap it, w = af.Variable(w)"),
+    "groups of parameters": (lambda: optim.SGD([{"params": [af.Variable(1.0)]}], lr=0.1), TypeError, "for each group"),
     "optimiser of operations": (lambda: optim.SGD([vector() * 2], lr=0.1), TypeError,
         "give it what this was computed from"),
     # the wrong thing, the wrong way round

@@ -158,8 +158,9 @@ class Application:
         """``plain``: the arguments as forward got them; ``answers``: what it returned."""
         self.cls, self.ctx, self.names, self.nresults, self.several = cls, ctx, names, len(answers), several
         self.places = [k for k, x in enumerate(inputs) if isinstance(x, NodeRole) or type(x) in NODE_TYPES]
-        known = [(plain[k], Place(False, i)) for i, k in enumerate(self.places)]
-        known += [(z, Place(True, j)) for j, z in enumerate(answers)]
+        known = [(z, Place(True, j)) for j, z in enumerate(answers)]
+        for i, k in enumerate(self.places):  # what forward returns and was given moves with the arguments of both
+            known.insert(0 if ctx.needs_input_grad[k] else len(known), (plain[k], Place(False, i)))
         self.changed: list[str] = []  # attributes in which there are places
         found: list[Place] = []
 

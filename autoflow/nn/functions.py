@@ -627,8 +627,7 @@ def max_pool2d(x: Array, kernel_size: Sizes, stride: Sizes | None = None, paddin
     array([[[[ 5.,  7.],
              [13., 15.]]]])
     """
-    z: Any = np.max(pooling_windows("max_pool2d", x, kernel_size, stride, padding, -np.inf), axis=2)
-    return z
+    return pooling_windows("max_pool2d", x, kernel_size, stride, padding, -np.inf).max(axis=2)
 
 
 def avg_pool2d(x: Array, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0) -> Node:
@@ -638,8 +637,7 @@ def avg_pool2d(x: Array, kernel_size: Sizes, stride: Sizes | None = None, paddin
     array([[[[ 2.5,  4.5],
              [10.5, 12.5]]]])
     """
-    z: Any = np.mean(pooling_windows("avg_pool2d", x, kernel_size, stride, padding, 0.0), axis=2)
-    return z
+    return pooling_windows("avg_pool2d", x, kernel_size, stride, padding, 0.0).mean(axis=2)
 
 
 def pooling_windows(who: str, x: Array, kernel_size: Sizes, stride: Sizes | None, padding: Sizes, fill: float) -> Array:

@@ -390,9 +390,8 @@ def labels(who: Any, target: Any, classes: int, ignore: int | None = None) -> Ar
         return target
     wrong = find_outside_labels(target, classes, ignore)
     if wrong.any():
-        raise InputError(
-            f"{who}: label {target[wrong].ravel()[0]} is not one of the {classes} classes 0 ... {classes - 1}"
-        )
+        first = target[wrong].ravel()[0]
+        raise InputError(f"{who}: label {first} is not one of the {classes} classes 0 ... {classes - 1}")
     return target
 
 

@@ -198,9 +198,8 @@ class Optimiser:
     def check_finished(self) -> None:
         """Raise StateError if a step was left half done."""
         if self.unfinished:
-            raise StateError(
-                f"{type(self).__name__}: {self.unfinished}. Load a saved state of the model and one of the optimiser."
-            )
+            who = type(self).__name__
+            raise StateError(f"{who}: {self.unfinished}. Load a saved state of the model and one of the optimiser.")
 
     def zero_grad(self) -> None:
         """Clear the gradients: the next backward pass starts from zero."""
@@ -264,6 +263,7 @@ def variables(parameters: Any) -> list[Any]:
             if (w := original_of(p)) is not None:
                 raise rebound(p, w, "an optimiser changes Variables")
             advice = "give it what this was computed from" if isinstance(p, NodeRole) else "wrap it, w = af.Variable(w)"
+            advice = "make an optimiser for each group of parameters" if isinstance(p, (dict, list, tuple)) else advice
             raise TypeError(f"an optimiser changes Variables; this is {type(p).__name__}: {p!r:.60}; {advice}")
         if value_of(p).dtype.kind == "c":
             raise DataError(f"{p.name} is complex: train its real and imaginary parts as two Variables")

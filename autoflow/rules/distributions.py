@@ -38,7 +38,7 @@ from scipy import special
 from ..table.parameters import ROOT_2, ROOT_PI, flat_at_infinity, normal, ratio, with_parameters
 from ..table.shapes import Array, as_dtype, is_on_host, like_argument, numbers_of, together
 from ..table.table import kernel, primitive, rule
-from .arithmetic import LN2, branch
+from .arithmetic import LN2, branch, power_series
 
 # ---------------------------------------------------------------- integrals by a parameter: points and weights
 
@@ -499,17 +499,36 @@ rule(special.kolmogi,    "x", "K⁻¹", r"K^{-1}\left($x\right)",  x=lambda g, z
 # fmt: on
 
 
+# of the series Σ (2k + 1)!! qᵏ
+ODD_FACTORIALS: list[float] = [math.prod(range(1, 2 * k + 2, 2)) for k in range(9)]
+
+
+def beyond_peak(x: Array, s: Array, c: Array) -> tuple[Array, Array, Array]:
+    """Where y = x + ic is so far from a peak of width s that V(x) is Re i/(πy) Σ (2k − 1)!! qᵏ of q = (s/y)² (DLMF
+    7.12.1); y there, and q. The closed form would subtract equal numbers, and divide by s, which may be 0."""
+    y = x + 1j * c
+    far = (numbers_of(c) >= 0) & (numbers_of(s) >= 0) & (np.absolute(numbers_of(y)) > 42 * numbers_of(s))
+    y = np.where(far, y, 1)
+    return far, y, (np.where(far, s, 0) / y) ** 2
+
+
 @flat_at_infinity
 def slope_of_voigt(x: Array, s: Array, c: Array) -> Array:
     """∂V/∂x − i ∂V/∂c: V = Re w(t)/(s √2π) of t = (x + ic)/(s √2), and w' = −2tw + 2i/√π (DLMF 7.10.2)."""
-    t = (x + 1j * c) / (ROOT_2 * s)
-    return (-2 * (t * special.wofz(t)) + 2j / ROOT_PI) / (ROOT_2 * s) / (s * (ROOT_2 * ROOT_PI))
+    far, y, q = beyond_peak(x, s, c)
+    size = np.where(far, 1, ROOT_2 * s)
+    t = np.where(far, 0, x + 1j * c) / size
+    near = (-2 * (t * special.wofz(t)) + 2j / ROOT_PI) / (ROOT_PI * size * size)
+    return np.where(far, -1j / math.pi / y / y * power_series(q, ODD_FACTORIALS), near)
 
 
 @flat_at_infinity
 def voigt_s(x: Array, s: Array, c: Array, z: Array) -> Array:
-    """∂V/∂s: V is 1/s times a function of x/s and c/s."""
-    return -(z + np.real(slope_of_voigt(x, s, c) * (x + 1j * c))) / s
+    """∂V/∂s: V is 1/s times a function of x/s and c/s. It solves the equation of heat, too: s ∂²V/∂x²."""
+    far, y, q = beyond_peak(x, s, c)
+    curve = 2j / math.pi / y / y / y * power_series(q, [(k + 1) * n for k, n in enumerate(ODD_FACTORIALS)])
+    near = -(z + np.real(slope_of_voigt(x, s, c) * (x + 1j * c))) / np.where(far, 1, s)
+    return np.where(far, s * np.real(curve), near)
 
 
 def density_of_tukey(z: Array, lam: Any) -> Array:

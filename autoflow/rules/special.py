@@ -203,7 +203,7 @@ def slope_of_poch(x: Array, y: Array, z: Array, scale: Any = 1) -> Array:
     changes. The same of z times ``scale``, as long as that does not change."""
     top, at, number = x + y, numbers_of(x), numbers_of(y)
     both = (number == np.floor(number)) & (at < 0.5) & (at + number < 0.5)
-    near = np.where(np.absolute(at + number) < 100, 0.2, 0)
+    near = np.where(np.maximum(np.absolute(at), np.absolute(at + number)) < 100, 0.2, 0)  # beyond, Γ overflows
     pole = (at < 0.25) & (np.absolute(at - np.rint(at)) <= near) & ~both
     s, step = np.where(both, 1 - x, np.where(pole, 1, x)), np.where(both, -y, np.where(pole, 1, y))
     top = np.where(pole, top, 1)
@@ -217,7 +217,8 @@ def slope_of_choice(x: Array, y: Array, z: Array) -> Array:
     rest = x - y
     is_first = numbers_of(y) < numbers_of(rest)
     low = np.where(is_first, y, rest)
-    pole = (numbers_of(low) < -0.75) & (np.absolute(numbers_of(low) - np.rint(numbers_of(low))) < 0.25)
+    at = numbers_of(low)
+    pole = (at < -0.75) & (at > -100) & (np.absolute(at - np.rint(at)) < 0.25)
     low, n = np.where(pole, low, -1), np.where(pole, x, 0)
     crossing = product_slope_of_rgamma(low + 1, special.psi(n - low + 1)) / special.poch(n + 1, -low)
     crossing = np.where(is_first, crossing, -crossing)

@@ -95,14 +95,8 @@ def in_copies(x: Any) -> Any:
     kind = type(x)
     if not str(kind.__module__).startswith("scipy."):
         kind = (object, *kind.__bases__)[-1]
-    if (
-        str(kind.__module__).startswith("scipy.")
-        and not is_copy(x)
-        and hasattr(x, "__dict__")
-        and copied(kind) is not kind
-    ):
-        return replaced(x, copied(kind), lambda v: v)
-    return x
+    is_theirs = str(kind.__module__).startswith("scipy.") and not is_copy(x) and hasattr(x, "__dict__")
+    return replaced(x, copied(kind), lambda v: v) if is_theirs and copied(kind) is not kind else x
 
 
 def is_in_python(kind: Any) -> bool:
@@ -205,11 +199,8 @@ def windows(x: Any, *args: Any, writeable: bool = False, **options: Any) -> Any:
 
 
 KEEPERS = ["array", "asanyarray", "asarray", "asarray_chkfinite", "ascontiguousarray", "asfortranarray"]
-MAKERS: dict[str, Any] = {
-    "r_": Rows(),
-    **{name: allocator(name) for name in ALLOCATORS},
-    **{name: keeper(name) for name in KEEPERS},
-}
+MAKERS: dict[str, Any] = {"r_": Rows(), **{name: allocator(name) for name in ALLOCATORS}}
+MAKERS |= {name: keeper(name) for name in KEEPERS}
 
 
 def of_list(theirs: Any) -> Any:
@@ -471,10 +462,8 @@ COPIES = SciPysCopies({id(getattr(np, name)): function for name, function in MAK
 COPIES.held = []
 COPIES |= {id(np.lib.stride_tricks.sliding_window_view): windows, id(np.broadcast_arrays): broadcast}
 COPIES |= {id(f): of_list(f) for f in (np.max, np.mean, np.min, np.prod, np.sum)}
-COPIES |= {
-    id(getattr(math, name)): of_number(getattr(math, name), getattr(np, name))
-    for name in ("cos", "exp", "log", "pow", "sin", "sqrt")
-}
+IN_BOTH = [(getattr(math, name), getattr(np, name)) for name in ("cos", "exp", "log", "pow", "sin", "sqrt")]
+COPIES |= {id(f): of_number(f, ours) for f, ours in IN_BOTH}
 copied = COPIES.find
 MEMBERS: dict[Any, Callable[[Any], Any]] = {
     FunctionType: copied,
@@ -506,9 +495,8 @@ def with_memory(f: Any, ours: Any = None) -> Any:
         if not is_ours([*args, options]):
             return f(*map(value_of, args), **{k: value_of(v) for k, v in options.items()})
         if ours is None:
-            raise NoRuleError(
-                f"{getattr(f, '__name__', f)} of a node is SciPy's, in C or by steps, and has no derivative here"
-            )
+            name = getattr(f, "__name__", f)
+            raise NoRuleError(f"{name} of a node is SciPy's, in C or by steps, and has no derivative here")
         return ours(*args, **options)
 
     return run

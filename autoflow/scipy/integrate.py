@@ -259,10 +259,8 @@ def on_nodes(found: Any, problem: Ivp, questions: list[Any], given: tuple[Any, .
     if t_eval is not None:
         times = stack_if_list(t_eval)[: len(found.t)]
     else:
-        last: Any = found.t[-1]
-        if found.status == 0:
-            last = t1
-        elif found.status == 1:
+        last: Any = t1 if found.status == 0 else found.t[-1]
+        if found.status == 1:
             (last,) = [times[-1] for times in found.t_events if len(times) and value_of(times[-1]) == found.t[-1]][:1]
         times = np.concatenate([np.reshape(t0, 1), found.t[1:-1], np.reshape(last, 1)])
     if len(found.t):
@@ -299,9 +297,8 @@ class EventTimes(Function):
     @staticmethod
     def forward(ctx: Any, y0: Array, t0: Array, *arrays: Array, problem: Ivp, ask: Any, times: Array) -> Array:
         ctx.problem, ctx.ask = problem, ask
-        z = times.copy()
-        ctx.save_for_backward(z, y0, t0, *arrays)
-        return z
+        ctx.save_for_backward(times, y0, t0, *arrays)
+        return times
 
     @staticmethod
     def backward(ctx: Any, *grads: Array) -> tuple[Any, ...]:
@@ -355,8 +352,7 @@ def quad(func: Callable[..., Any], a: Any, b: Any, args: Any = (), **options: An
     found = scipy_integrate().quad(numbers, float(low), float(high), **options)
     if not has_gradient([a, b, *arrays]):
         return found
-    z, error = found
-    return Area.apply(a, b, *arrays, integrand=integrand, options=options, value=z), error
+    return Area.apply(a, b, *arrays, integrand=integrand, options=options, value=found[0]), found[1]
 
 
 class Area(Function):

@@ -47,8 +47,7 @@ def fractional_matrix_power(A: Any, t: Any) -> Node:  # noqa: N803 - SciPy's nam
     """
     x: Any = as_array(A)
     whole = not hasattr(t, "requires_grad") and t == int(t)
-    z: Any = np.linalg.matrix_power(x, int(t)) if whole else power(x, as_array(t))
-    return z
+    return NP.linalg.matrix_power(x, int(t)) if whole else power(x, as_array(t))
 
 
 # ---------------------------------------------------------------- linear systems
@@ -441,9 +440,8 @@ def lu_solve(lu_and_piv: Any, b: Any, trans: int = 0) -> Node:
     vector = y.ndim == 1
     y = y[:, None] if vector else y
     if y.shape[-2] != lu.shape[-1] or trans not in (0, 1, 2):
-        raise ValueError(
-            f"lu_solve of factors {lu.shape} and a right side {np.shape(b)}, trans={trans!r}: these do not fit"
-        )
+        given = f"factors {lu.shape} and a right side {np.shape(b)}, trans={trans!r}"
+        raise ValueError(f"lu_solve of {given}: these do not fit")
     if trans == 0:
         z = solve_triangular(lu, solve_triangular(lu, rows(y, order), lower=True, unit_diagonal=True))
     else:

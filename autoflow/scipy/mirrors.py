@@ -86,9 +86,8 @@ def with_plain(ours: Callable[..., Any], theirs: Any, name: str) -> Callable[...
             x = args[k] if k < len(args) else options.get(word)
             if not (x is None or type(x) is kind or (kind is bool and np.ndim(x) == 0 and x in (0, 1))):
                 getattr(theirs(), name)(*map(value_of, args), **{key: value_of(v) for key, v in options.items()})
-                raise NoRuleError(
-                    f"{ours.__module__}.{name} of a node has no derivative with {word}={x!r:.60}: {ADVICE}"
-                )
+                said = f"{ours.__module__}.{name} of a node has no derivative with {word}={x!r:.60}"
+                raise NoRuleError(f"{said}: {ADVICE}")
 
     @functools.wraps(ours)
     def run(*args: Any, **options: Any) -> Any:
@@ -96,15 +95,11 @@ def with_plain(ours: Callable[..., Any], theirs: Any, name: str) -> Callable[...
             return in_ours(getattr(theirs(), name)(*args, **options))
         check_switches(args, options)
         given = scipys().bind(*args, **options).arguments
-        for p in scipys().parameters.values():
-            if p.name in given and p.kind is p.VAR_KEYWORD:
+        for p in [p for p in scipys().parameters.values() if p.name in given]:
+            is_unsaid = p.name in HOW or given[p.name] is p.default
+            if p.kind is p.VAR_KEYWORD:
                 given |= given.pop(p.name)
-            elif (
-                p.name in given
-                and (p.name in HOW or given[p.name] is p.default)
-                and not has_node(given[p.name])
-                and p.name not in (names or ())
-            ):
+            elif is_unsaid and not has_node(given[p.name]) and p.name not in (names or ()):
                 del given[p.name]
         if others := [k for k in given if names is not None and k not in names]:
             raise without(others)
@@ -310,12 +305,8 @@ def never_lost(kind: type, refused: str = "", prove: bool = False) -> type:
                 check_history(z, *call)
             changed = name in WRITES or (name == "__init__" and type(self) is kind)  # what is made of nodes holds nodes
             parts = list(leaves(self if changed else z))
-            if (
-                modes().recording
-                and not prove
-                and not is_ours(parts)
-                and (parts or (z is None and name != "__init__" and is_ours([args, options])))
-            ):
+            moves = parts or (z is None and name != "__init__" and is_ours([args, options]))
+            if moves and modes().recording and not prove and not is_ours(parts):
                 raise NoRuleError(f"{kind.__name__}.{name} has no derivative here (it gives numbers alone): {ADVICE}")
             return z
 

@@ -96,3 +96,20 @@ def test_what_forward_keeps_in_an_attribute_is_no_constant_when_differentiated_a
     v = af.Variable(x)
     h(v).backward(create_graph=True)  # the first derivative may be recorded as often as one likes
     np.testing.assert_array_equal(v.grad.value, first)
+
+
+def test_a_result_that_forward_was_given_moves_with_the_arguments_when_differentiated_again():
+    """A value that is known already, such as that of a solver: forward saves it, and returns it."""
+
+    class Exp(af.Function):
+        @staticmethod
+        def forward(ctx, x, known):
+            ctx.save_for_backward(known)
+            return known
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.saved_tensors[0], None
+
+    x = np.array([0.3, 0.4])
+    np.testing.assert_allclose(np.diagonal(af.hessian(lambda x: np.sum(Exp.apply(x, np.exp(x.value))))(x)), np.exp(x))

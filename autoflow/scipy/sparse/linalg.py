@@ -39,9 +39,8 @@ def sparse_solve(
         return np.reshape(theirs.spsolve(matrix, b, **(options or {})), b.shape)
     z, failed = getattr(theirs, method)(matrix, b, **(options or {}))
     if failed:
-        raise ConvergenceError(
-            f"scipy.sparse.linalg.{method} did not converge, here or on the way back: set rtol, maxiter"
-        )
+        said = f"scipy.sparse.linalg.{method} did not converge, here or on the way back"
+        raise ConvergenceError(f"{said}: set rtol, maxiter")
     return z
 
 

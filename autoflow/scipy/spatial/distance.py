@@ -34,10 +34,8 @@ def of_metric(metric: Any, options: dict[str, Any]) -> Callable[[Array, Array], 
             said = f"distances of nodes by the metric {name} do not know {', '.join(sorted(unknown))}="
             raise NoRuleError(f"{said}: leave that out, or pass x.value if only the numbers are meant")
         if name not in METRICS.split() or (name in ("mahalanobis", "seuclidean") and not options):
-            known = METRICS.replace(" ", ", ")
-            raise NoRuleError(
-                f"the metric {metric!r} has no slopes, or needs V= or VI= for nodes: use one of {known}, or a function"
-            )
+            said = f"the metric {metric!r} has no slopes, or needs V= or VI= for nodes"
+            raise NoRuleError(f"{said}: use one of {METRICS.replace(' ', ', ')}, or a function")
         metric = getattr(sys.modules[__name__], name)
         change: Any = lambda x: as_dtype(x, np.float64)  # noqa: E731 - as SciPy's functions in C do
     else:
