@@ -293,7 +293,8 @@ class Trace:
     def is_from_outside(self, k: int) -> bool:
         """May outer functions differentiate the leaf? Not if it is a Variable of ours, without nodes inside (which
         there are under af.vmap)."""
-        return not isinstance(self.records[k], VariableRole) or has_nodes_inside(value_of(self.records[k]))
+        is_ours = isinstance(self.records[k], VariableRole) and not has_nodes_inside(value_of(self.records[k]))
+        return self.nested and not is_ours
 
     def detach_results(self, tree: Any) -> Any:
         """Results of ``f`` for the caller: plain arrays instead of nodes, unless they will be differentiated."""
