@@ -94,7 +94,6 @@ class Segment:
         self.args, self.options = _copy_argument(args), _copy_argument(options)
         self.states = [(x, state_of(x)) for x in reachable_generators(*generators, f, args, options)]
         self.modes, self.start = modes(), now()
-        self.fingerprint: Fingerprint = None  # type: ignore[assignment]
 
     def run(self, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
         """The first run. Its graph is used to find out what the function reads, and then dropped."""

@@ -19,6 +19,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 from .lazy import later
+from .numbering import now
 from .process import Lock, finally_
 from .transformed import FunctionOfFunction
 
@@ -62,6 +63,7 @@ class Modes:
     shadow: int = 0  # what do nodes show to those who read their memory past us? See transforms/shadow.py
     autocast: Any = None  # the dtype in which products are computed, see forward/mixed_precision.py
     wrap_open_record: Any = None  # around ``open_record`` of backward passes: by af.compile and af.vmap
+    apart: int = 0  # in a user's function of plain arrays: the number at its start, what is older is from outside
     layer: Any = None  # the innermost af.vmap that is running, see batching/batched.py
     own_memory: Any = None  # makes an array that will be filled: by af.compile and af.vmap, of arrays of theirs
     blocks: tuple[tuple[Any, Any], ...] = field(default=(), compare=False, repr=False)  # open: (block, modes before it)
@@ -231,6 +233,15 @@ class transforming(switched):  # noqa: N801 - used like a function
     def changes_to(self, before: Modes) -> dict[str, Any]:
         """One level more. Places are for those who look: later calls of a transform do without."""
         return {"recording": True, "depth": before.depth + 1, "source": before.source and before.is_looked_at}
+
+
+class apart(switched):  # noqa: N801 - used like a function
+    """The block in which a user's function gets plain arrays: transforms around it are not its own, so those inside
+    return plain arrays, and refuse nodes from outside, which would get no gradient."""
+
+    def changes_to(self, before: Modes) -> dict[str, Any]:
+        """What is older than now is from outside."""
+        return {"depth": 0, "apart": now() if before.recording else 0}
 
 
 class SwitchedFunction(FunctionOfFunction):

@@ -22,7 +22,7 @@ import numpy as np
 
 from ..backends.registry import NODE_TYPES
 from ..base.errors import LostGradientError, lost
-from ..base.modes import CAPTURED, OTHER, modes, switched
+from ..base.modes import CAPTURED, OTHER, apart, modes, switched
 from ..forward.recording import Gathered as Gathered, make_node, split_inputs as split_inputs
 from ..nodes.coercion import plain_array
 from ..nodes.cuts import note_cut
@@ -180,7 +180,7 @@ def is_made_from(record: Any, source: Any) -> bool:
 def call_on_numbers(f: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
     """The result of a user's function, which gets plain arrays. Raises LostGradientError if it reads numbers of nodes
     that it captures; that is looked at in its first call."""
-    answer, switches = f(*args, **options), modes()
+    answer, switches = apart().call(f, *args, **options), modes()
     if switches.recording and not switches.depth and not switches.shadow and switches.prove != "never":
         for check in CAPTURED:
             check(answer, f, args, options)

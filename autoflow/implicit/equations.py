@@ -20,7 +20,7 @@ import numpy as np
 
 from ..base import pytree
 from ..base.errors import ConvergenceError, InputError
-from ..base.modes import modes, no_grad, switched
+from ..base.modes import no_grad, switched
 from ..extending.function import Function
 from ..nodes.nodes import Array, NodeRole, gradient_target, value_of
 from ..transforms.evaluation import numbers_of
@@ -40,7 +40,6 @@ class Equation:
     search : of (F at fixed arrays, x0, arrays), all of them plain: the solution, and what the solver said of it.
     tol : of the largest residual. Solvers of ours aim lower.
     scale : of (the residual at x0, x): in which units that is.
-    recording : does the user's code record? Then nodes that F uses beside its arguments are refused.
     """
 
     name: str
@@ -49,7 +48,6 @@ class Equation:
     how: linear.Solve
     tol: float
     scale: Callable[[Array, Array], float]
-    recording: bool
 
     def find(self, x0: Array, *arrays: Array) -> Array:
         """The solution for plain arrays. Raises ConvergenceError if the solver did not come near one."""
@@ -57,7 +55,7 @@ class Equation:
 
             def f(x: Array) -> Array:
                 z = self.residual(x, *arrays)
-                linear.refuse_outside(z, f"the function of {self.name}", self.recording)
+                linear.refuse_outside(z, f"the function of {self.name}")
                 return value_of(z)
 
             start = f(x0)
@@ -144,7 +142,7 @@ class Problem:
     ) -> Array:  # fmt: skip
         """The solution as a vector: a node if there are nodes in θ."""
         tol = self.layout.eps**0.5 if tol is None else tol
-        equation = Equation(self.name, residual, search, how, tol, scale, modes().recording)
+        equation = Equation(self.name, residual, search, how, tol, scale)
         start = self.start if start is None else start
         z = Solution.apply(start, *self.arrays, equation=equation)
         return z if any([isinstance(x, NodeRole) for x in self.arrays]) else value_of(z)

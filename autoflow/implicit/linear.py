@@ -91,7 +91,7 @@ def refuse_hidden(values: Any, name: str, place: str = "args=(...)") -> None:
     The integrator would take their numbers, and no gradient would come back to them.
     """
     found = [x for x in pytree.tree_leaves(values) if isinstance(x, NodeRole) and x.requires_grad]
-    if found and modes().recording:
+    if found and modes().apart:
         raise LostGradientError(
             f"{name} uses a node that is not one of its arguments ({found[0].name} was computed from it), and no "
             f"gradient would come back to it: pass it in {place}, or use node.value if it is fixed"
@@ -219,11 +219,10 @@ def call_on_numbers(function: Callable[..., Array], arrays: Sequence[Array], nam
     return call(np.concatenate([np.reshape(x, -1) for x in values]))
 
 
-def refuse_outside(values: Any, name: str, recording: bool = True) -> None:
+def refuse_outside(values: Any, name: str) -> None:
     """Raise an error if a function of plain arrays returns something else: then it uses nodes or traced arrays besides
     its arguments, which would receive no gradient."""
-    if recording:
-        refuse_hidden(values, name, "theta")
+    refuse_hidden(values, name, "theta")
     for x in map(value_of, pytree.tree_leaves(values)):
         if not isinstance(x, (np.ndarray, np.generic)) and not pytree.is_number(x):
             raise TypeError(f"{name} returned {type(x).__name__}: it returns numbers, arrays, or containers of them")
@@ -442,7 +441,7 @@ def linear_solve(
     name = "af.implicit.linear_solve"
     arrays, put = taken_apart(theta)
     layout = Layout(b, "b", weak_dtype(arrays))
-    recording, has_theta = modes().recording, theta is not None
+    has_theta = theta is not None
 
     def at(*values: Array) -> Callable[[Array], Array]:
         args = (put(values),) if has_theta else ()
@@ -450,7 +449,7 @@ def linear_solve(
 
     def check(product: Callable[[Array], Array], b: Array) -> None:
         zero = product(np.zeros(layout.size, layout.dtype))
-        refuse_outside(zero, f"matvec of {name}", recording)
+        refuse_outside(zero, f"matvec of {name}")
         if np.any(value_of(zero)):
             raise InputError(
                 f"matvec of {name} is not linear: of zeros it does not return zeros. What does not depend on x belongs "

@@ -18,7 +18,7 @@ import numpy as np
 from ..base import pytree
 from ..base.errors import CompileError, ConvergenceError, InputError, NoRuleError
 from ..base.lazy import load_package
-from ..base.modes import modes, no_grad, switched
+from ..base.modes import apart, modes, no_grad, switched
 from ..nodes.nodes import value_of
 from ..table.shapes import Array, is_on_host
 from ..transforms.evaluation import numbers_of
@@ -203,16 +203,15 @@ def minimize(
         return objective(x, *plain)
 
     plain, start = [value_of(x) for x in arrays], problem.start
-    recording = modes().recording
-    with switched(**ONE_AT_A_TIME):
-        refuse_outside(at_numbers(start), "the function of af.minimize", recording)
+    with apart(), switched(**ONE_AT_A_TIME):
+        refuse_outside(at_numbers(start), "the function of af.minimize")
         found = run_scipy(
             at_numbers, start, method, bounds=spread_bounds(bounds, layout, x0), tol=tol, options=options,
             constraints=with_slopes(constraints, layout, lambda: put(plain), method),
             callback=None if callback is None else on_trees(callback, layout),
         )  # fmt: skip
         x = np.array(found.x, layout.dtype)
-        refuse_outside(at_numbers(x), "the function of af.minimize", recording)
+        refuse_outside(at_numbers(x), "the function of af.minimize")
     if wanted:
         x = as_solution(problem, objective, x, found)
         found.fun = objective(x, *arrays)
@@ -230,7 +229,7 @@ def as_solution(problem: equations.Problem, objective: Callable[..., Any], x: Ar
     return problem.solve(slope, lambda *_: answer, how=Solve(), tol=tol, scale=equations.relative_to_start)
 
 
-def run_scipy(fun: Callable[[Array], Any], x0: Array, method: Any, solver: Any = None, **options: Any) -> Any:
+def run_scipy(fun: Callable[[Array], Any], x0: Array, method: Any, **options: Any) -> Any:
     """scipy.optimize.minimize for a function of a vector of plain numbers, with the derivatives that the method takes.
 
     SciPy computes in float64; the function gets x in the dtype of x0.
@@ -250,9 +249,8 @@ def run_scipy(fun: Callable[[Array], Any], x0: Array, method: Any, solver: Any =
         more["hessp"] = on_doubles(lambda x, v: hvp(fun, x, v, allow_unused=True), x0.dtype, 2)
     elif kind in WITH_MATRIX:
         more["hess"] = on_doubles(hessian(fun, allow_unused=True), x0.dtype)
-    search = scipy_optimize().minimize if solver is None else solver
     asked = value_and_slope if more else lambda x, *_: float(value_of(fun(x.astype(x0.dtype))))
-    return search(asked, np.array(x0, np.float64), method=method, **more, **options)
+    return scipy_optimize().minimize(asked, np.array(x0, np.float64), method=method, **more, **options)
 
 
 def on_doubles(f: Callable[..., Array], dtype: Any, n: int = 1) -> Callable[..., Array]:
@@ -435,7 +433,6 @@ def search_by_scipy(
         more["options"] = {**dict.fromkeys(precise, aim), "maxfun" if method == "TNC" else "maxiter": maxiter}
     if h is not None and "constraints" not in options:
         more["constraints"] = as_constraint(h, x.dtype, "eq", method)
-    solver = solver if solver is not None else scipy_optimize().minimize
     fixed = {name: v for name, v in options.items() if name != "method"}
     found = run_scipy(value, x, method, **{**fixed, **more})
     return np.asarray(found.x).astype(x.dtype), equations.as_sentence(found.message)

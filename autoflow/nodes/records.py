@@ -14,12 +14,13 @@ names is one more switch in :class:`~autoflow.base.modes.Modes`. While there is 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, overload
 
 import numpy as np
 
+from ..base.errors import LostGradientError
 from ..base.lazy import later
 from ..base.modes import Modes, modes, switched
 from ..base.numbering import now
@@ -238,6 +239,25 @@ class Record:
 def needs_grad(record: Record) -> tuple[bool, ...]:
     """For each operand, whether a gradient flows to it."""
     return tuple([p is not None for p in record.parents])
+
+
+def from_outside(root: Any, start: int, own: Container[Any] = ()) -> Any:
+    """The nearest ancestor of a record that is older than the number ``start``, and none of ``own``; None without."""
+    found = ancestors(root, lambda r: r.number >= start and r not in own) if root is not None else ()
+    return next((r for r in found if r.number < start and r not in own), None)
+
+
+def refuse_older(records: Iterable[Any], start: int) -> None:
+    """Raise LostGradientError if a transform in a user's function of plain arrays, which began at ``start``, gives
+    these results, and they depend on what is older: the transform takes that for a constant."""
+    for record in records:
+        if (found := from_outside(record, start)) is not None:
+            name = holder_name(found)
+            raise LostGradientError(
+                f"a function of plain arrays uses {name}, a node that is not one of its arguments, in what it "
+                f"differentiates, and no gradient would come back to it: make it an argument (pass it in theta or "
+                f"args), or use its numbers, {name}.value, if it is a constant"
+            )
 
 
 def holder_name(holder: Any) -> str:

@@ -36,8 +36,8 @@ from ..base import pytree
 from ..base.errors import InputError, LostGradientError
 from ..base.modes import MODES, Modes, modes
 from ..base.numbering import now
-from ..nodes.nodes import Array, NodeRole, gradient_target, value_of
-from ..nodes.records import ancestors, holder_name
+from ..nodes.nodes import Array, gradient_target, value_of
+from ..nodes.records import from_outside, holder_name
 from ..transforms.gradient import checked_scalar, value_and_grad
 from ..transforms.vjp_jvp import vjp
 
@@ -189,7 +189,6 @@ class Loss:
 
     f: Callable[..., Any]
     arguments: Any  # (args, options)
-    check_captured: bool = True
 
     def __call__(self, shared: list[Any], cut: list[Any], rng: Any = None) -> tuple[list[Any], list[Any]]:
         def fill(x: Any) -> Any:
@@ -201,8 +200,7 @@ class Loss:
         if pytree.is_container(z):
             raise TypeError(f"f returned a {type(z).__name__}: data_parallel sums up functions that return one number")
         checked_scalar(z)
-        if self.check_captured:
-            check_captured(z, start, shared, cut)
+        check_captured(z, start, shared, cut)
         return [z], []
 
 
@@ -381,14 +379,10 @@ def check_captured(z: Any, start: int, shared: list[Any], cut: list[Any]) -> Non
 
     start : when f was called; what is older was made outside.
     """
-    record = gradient_target(z) if isinstance(z, NodeRole) else None
-    if record is None:
-        return
-    ours = {id(gradient_target(x)) for x in (*shared, *cut) if isinstance(x, NodeRole)}
-    for r in ancestors(record, lambda r: id(r) not in ours):
-        if r.number < start and id(r) not in ours:
-            name = holder_name(r)
-            raise LostGradientError(
-                f"data_parallel: f uses {name}, a node that is not one of its arguments, so it would get no gradient: "
-                f"make it an argument (of a model with nn.functional_call), or use its numbers, {name}.value"
-            )
+    own = {gradient_target(x) for x in (*shared, *cut)}
+    if (found := from_outside(gradient_target(z), start, own)) is not None:
+        name = holder_name(found)
+        raise LostGradientError(
+            f"data_parallel: f uses {name}, a node that is not one of its arguments, so it would get no gradient: "
+            f"make it an argument (of a model with nn.functional_call), or use its numbers, {name}.value"
+        )

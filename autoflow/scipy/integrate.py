@@ -26,6 +26,7 @@ import numpy as np
 
 from ..base.errors import NoRuleError
 from ..base.lazy import load_package, publish
+from ..base.modes import apart
 from ..extending.function import Function
 from ..implicit.linear import numbers_alone, plain_arrays, real_array, scipy_integrate, stack_if_list, taken_apart, unit
 from ..nodes.coercion import holds_node
@@ -91,7 +92,7 @@ def odeint(func: Callable[..., Any], y0: Any, t: Any, args: Any = (), *, tfirst:
     problem, size = Ivp(slope, solve, "func of af.integrate.odeint"), y0.size
     if unknown_options("odeint", ACCURACY, options, [y0, t, *arrays]):
         start, times, *plain = plain_arrays([y0, t, *arrays])
-        return solve(problem, start, times, plain)
+        return apart().call(solve, problem, start, times, plain)
     return Trajectory.apply(y0, t, *arrays, problem=problem)
 
 
@@ -192,9 +193,10 @@ def solve_ivp(
     tests = [] if events is None else [events] if callable(events) else list(events)
     questions = [question(event, put) for event in tests]
     start, *plain = plain_arrays([y0, *arrays])
-    found = scipy_integrate().solve_ivp(
-        lambda t, y: problem.numbers(y, t, plain), (float(t0), float(t1)), start, method, value_of(t_eval),
-        dense_output, [as_scipy(event, ask, plain) for event, ask in zip(tests, questions, strict=True)] or None,
+    found = apart().call(
+        scipy_integrate().solve_ivp, lambda t, y: problem.numbers(y, t, plain), (float(t0), float(t1)), start, method,
+        value_of(t_eval), dense_output,
+        [as_scipy(event, ask, plain) for event, ask in zip(tests, questions, strict=True)] or None,
         **plain_jacobian(options, put(plain)),
     )  # fmt: skip
     if not has_gradient([t0, t1, y0, t_eval, *arrays]):
@@ -349,7 +351,7 @@ def quad(func: Callable[..., Any], a: Any, b: Any, args: Any = (), **options: An
     def numbers(x: float) -> Any:
         return numbers_alone(integrand(x, *plain), "func of af.integrate.quad")[()]
 
-    found = scipy_integrate().quad(numbers, float(low), float(high), **options)
+    found = apart().call(scipy_integrate().quad, numbers, float(low), float(high), **options)
     if not has_gradient([a, b, *arrays]):
         return found
     return Area.apply(a, b, *arrays, integrand=integrand, options=options, value=found[0]), found[1]

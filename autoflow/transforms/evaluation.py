@@ -30,6 +30,7 @@ from ..base.types import Array
 from ..nodes.cuts import explain, taken_by
 from ..nodes.grads import cast_gradient
 from ..nodes.nodes import ARGUMENT, Node, NodeRole, Variable, VariableRole, gradient_target, has_nodes_inside, value_of
+from ..nodes.records import refuse_older
 from ..nodes.versions import is_alone
 from ..rules.structure import constant_with_history
 from ..table import shapes
@@ -191,9 +192,7 @@ class Trace:
             raise TypeError(f"argnum={argnum!r} names an argument twice")
         given = [*pytree.tree_leaves(originals), *also]
         switches = modes()
-        self.nested = switches.recording and (
-            switches.depth > 0 or any([gradient_target(x) is not None for x in given])
-        )
+        self.nested = switches.recording and (switches.depth > 0 or any(map(has_history, given)))
 
         def run() -> Any:
             first = now()  # all that depends on our leaves is made later
@@ -228,6 +227,8 @@ class Trace:
                 if (record := gradient_target(x)) is not None:
                     self._stops[record], n = stop_set(record, own, self.first)
                     reached += n
+            if switches.apart and not self.nested:
+                refuse_older(map(gradient_target, pytree.tree_leaves(self.z)), switches.apart)
             if counts is not None:
                 last_steps, last_reached = counts.last
                 if steps != last_steps or reached != last_reached:  # in a third of what looking up a pair takes
@@ -300,7 +301,8 @@ class Trace:
     def is_from_outside(self, k: int) -> bool:
         """May outer functions differentiate the leaf? Not if it is a Variable of ours, without nodes inside (which
         there are under af.vmap)."""
-        return not isinstance(self.records[k], VariableRole) or has_nodes_inside(value_of(self.records[k]))
+        is_ours = isinstance(self.records[k], VariableRole) and not has_nodes_inside(value_of(self.records[k]))
+        return self.nested and not is_ours
 
     def detach_results(self, tree: Any) -> Any:
         """Results of ``f`` for the caller: plain arrays instead of nodes, unless they will be differentiated."""
@@ -368,6 +370,11 @@ def proved_call(f: Callable[..., Any], args: tuple[Any, ...], leaves: list[Any],
     if counts is not None and way != counts.last:
         prover("note_way")(counts, way, *call)
     return result
+
+
+def has_history(x: Any) -> bool:
+    """Do gradients flow to it, or under af.vmap to a node inside of it?"""
+    return gradient_target(x) is not None or has_nodes_inside(value_of(x))
 
 
 def own_leaves(tree: Any) -> Any:

@@ -216,7 +216,7 @@ def by_rows(trace: Trace, z: Any, conjugate: bool) -> list[Any]:
             with switched(recording=trace.nested):
                 g = g if g is None else cast_gradient(g, x.dtype)
                 table.put(start, end, np.conjugate(g) if conjugate and g is not None else g)
-    return [trace.keep_differentiable(k, t.rows()) if trace.nested else t.rows() for k, t in enumerate(tables)]
+    return [trace.keep_differentiable(k, t.rows()) for k, t in enumerate(tables)]
 
 
 def by_columns(trace: Trace, z: Any) -> list[Any]:
@@ -231,8 +231,7 @@ def by_columns(trace: Trace, z: Any) -> list[Any]:
 
         for start, end, (found,) in batched_passes(z, trace.stop(z), x, push, watch=show_progress):
             table.put(start, end, found)
-        whole = table.columns()
-        answers.append(trace.keep_differentiable(k, whole) if trace.nested else whole)
+        answers.append(trace.keep_differentiable(k, table.columns()))
     return answers
 
 
@@ -240,8 +239,7 @@ class Table:
     """A Jacobian that is filled line by line: an array, or (nodes cannot be written into it) a list of nodes."""
 
     def __init__(self, nested: bool, across: Any, along: Any) -> None:
-        self.nested, self.across, self.along = nested, across.shape, along.shape
-        self.zero = np.zeros_like(value_of(along))
+        self.nested, self.across, self.along, self.dtype = nested, across.shape, along.shape, along.dtype
         self.parts: list[Any] = []  # lines, or blocks of several lines
         if not nested:
             self.array = np.zeros_like(value_of(along), shape=(across.size, *along.shape))
@@ -250,7 +248,7 @@ class Table:
         """Some lines, as one array, or line ``start`` alone; None is zero."""
         if self.nested:
             shape = self.along if end is None else (end - start, *self.along)
-            self.parts.append(np.zeros(shape, self.zero.dtype) if part is None else part)
+            self.parts.append(np.zeros(shape, self.dtype) if part is None else part)
         elif part is not None:
             self.array[start if end is None else slice(start, end)] = numbers_of(part)
 
@@ -260,7 +258,7 @@ class Table:
             return self.array.reshape(self.across + self.along)
         with switched(recording=True):
             if not self.parts:
-                return np.zeros(self.across + self.along, self.zero.dtype)
+                return np.zeros(self.across + self.along, self.dtype)
             join = np.stack if self.parts[0].shape == self.along else np.concatenate
             return np.reshape(join(self.parts), self.across + self.along)
 
@@ -351,15 +349,10 @@ def graph_bytes(record: Any, stop: Any) -> int | None:
     """How large all gradients between a record and where the pass stops are; None if one of them has a hook."""
     total = 0
     for r in ancestors(record, lambda r: r not in stop):
-        if r in stop or not r.parents:
-            total += getattr(r, "nbytes", 0)
-            if hooks_of(r).get("before"):
-                return None
-            continue
-        if r.extra is not None and r.extra.hooks:
+        if hooks_of(r).get("before"):
             return None
-        value = r.saved[-1]
-        total += value.size * value.dtype.itemsize if hasattr(value, "dtype") else 0
+        value = r if r in stop or not r.parents else r.saved[-1]
+        total += value.size * value.dtype.itemsize if hasattr(value, "size") else 0
     return total
 
 

@@ -38,7 +38,7 @@ from ..base.modes import CHANGED, modes
 from ..base.numbering import now
 from ..nodes.coercion import NUMBERS, is_listed
 from ..nodes.nodes import NodeRole, gradient_target
-from ..nodes.records import ancestors
+from ..nodes.records import from_outside
 from ..nodes.versions import PACKAGE, where
 from ..program.places import LATER, is_library
 from ..table.outside import OUT_OF_SCOPE
@@ -251,8 +251,7 @@ def depends_on_older(nodes: list[Any], call: WatchedCall, values: Any, names: tu
     """Is something in the history of these nodes, which a user's function has returned, older than the call? Not where
     the search begins, if the function was given a node: then that came from there."""
     handed = any([isinstance(x, NodeRole) for name in names for x in held_in(values.get(name))])
-    history = [r for x in nodes for r in ancestors(gradient_target(x), lambda r: r.number > call.since)]
-    return any([r.number <= call.since and not (handed and r in call.starts) for r in history])
+    return any([from_outside(gradient_target(x), call.since, call.starts if handed else ()) for x in nodes])
 
 
 def wrapped_in(frame: types.FrameType) -> Any:

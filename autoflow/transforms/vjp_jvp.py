@@ -21,7 +21,7 @@ from ..extending.joint import joined
 from ..nodes.grads import as_gradient_like, check_numbers
 from ..nodes.nodes import Operation, Variable, gradient_target, operation_from, value_of
 from ..table.shapes import as_array, is_on_host
-from .evaluation import Trace, copy_numbers, parameters_of
+from .evaluation import Trace, copy_numbers, has_history, parameters_of
 from .forward_pass import ForwardPass, number_leaves
 from .gradient import grad
 
@@ -54,11 +54,15 @@ def vjp(
 
     def pullback(cotangent: Any) -> tuple[Any, ...]:
         seeds = match_leaves(cotangent, trace.z, "cotangent", "value")
-        again = modes().depth > 0 or any([gradient_target(g) is not None for g in seeds])
-        nested = modes().recording and (trace.nested or again)
+        nested = is_differentiated(trace, seeds)
         return trace.to_user_tree(sent_back(trace, roots, seeds, nested), nested)
 
     return trace.detach_results(trace.z), pullback
+
+
+def is_differentiated(trace: Trace, vectors: list[Any]) -> bool:
+    """May what a pass makes of these vectors be differentiated?"""
+    return modes().recording and (trace.nested or modes().depth > 0 or any(map(has_history, vectors)))
 
 
 def jvp(f: Callable[..., Any], primals: Any, tangents: Any, *, allow_unused: bool = False) -> tuple[Any, Any]:
@@ -104,9 +108,8 @@ def linearize(f: Callable[..., Any], *primals: Any, allow_unused: bool = False) 
     trace.checked_reach(push.roots, allow_unused)
 
     def pushforward(*tangents: Any) -> Any:
-        moves = [gradient_target(t) is not None for t in pytree.tree_leaves(tangents)]
-        nested = modes().recording and (trace.nested or any(moves))
         shown = match_leaves(tangents, tuple(trace.arguments), "tangent", "primal")
+        nested = is_differentiated(trace, shown)
         return tangents_of_results(trace, push(shown, nested), nested)
 
     return trace.detach_results(trace.z), pushforward
@@ -187,8 +190,6 @@ def hvp(f: Callable[..., Any], primals: Any, vectors: Any, *, allow_unused: bool
 
 def tangents_of_results(trace: Trace, found: list[Any], nested: bool) -> Any:
     """Tangents as the caller gets them, in the containers of the results, with None for anything but numbers."""
-    if not pytree.is_container(trace.z) and found:
-        return tangent_of(trace, trace.z, found[0], nested)
     ready = iter([tangent_of(trace, z, t, nested) for z, t in zip(number_leaves(trace.z), found, strict=True)])
     return pytree.tree_map(lambda z: next(ready) if pytree.is_number(z) else None, trace.z)
 

@@ -108,12 +108,13 @@ def test_differentiated_through(name):
 
 
 @REAL
-def test_differentiated_for_the_seeds(name):
+@pytest.mark.parametrize("forward", [False, True])
+def test_differentiated_for_the_seeds(name, forward):
     f, x = FUNCTIONS[name]
-    value, pullback = af.vjp(f, x)
-    each, together = drawn(np.random.default_rng(4), value, 3)
-    found = af.grad(lambda g: size(af.vmap(pullback)(g)))(together)
-    assert_same(found, [af.grad(lambda g: size(pullback(g)))(g) for g in each])
+    value, move = af.linearize(f, x) if forward else af.vjp(f, x)
+    each, together = drawn(np.random.default_rng(4), x if forward else value, 3)
+    found = af.grad(lambda g: size(af.vmap(move)(g)))(together)
+    assert_same(found, [af.grad(lambda g: size(move(g)))(g) for g in each])
 
 
 @pytest.mark.filterwarnings("ignore::autoflow.errors.LoopWarning")  # a rule may look at numbers
@@ -177,3 +178,37 @@ def test_derivatives_of_constant_derivatives_through_a_vmap_are_zero(derivative)
     x = np.arange(8.0).reshape(2, 4)
     assert not af.grad(lambda x: np.sum(af.vmap(derivative)(x)))(x).any()
     assert not af.jvp(lambda x: af.vmap(derivative)(x), x, x)[1].any()
+
+
+X, CUBE = np.linspace(0.3, 0.9, 4), lambda x: np.tanh(W @ x) ** 3
+PUSH, PULL = af.linearize(CUBE, X)[1], af.vjp(CUBE, X)[1]
+OF_A_NODE = {
+    "grad": lambda u: af.grad(lambda a: np.sum(CUBE(a)))(u),
+    "value_and_grad": lambda u: af.value_and_grad(lambda a: np.sum(CUBE(a)))(u),
+    "jacobian by rows": lambda u: af.jacrev(CUBE)(u), "jacobian by columns": lambda u: af.jacfwd(CUBE)(u),
+    "hessian": lambda u: af.hessian(lambda a: np.sum(CUBE(a)))(u),
+    "hvp": lambda u: af.hvp(lambda a: np.sum(CUBE(a)), X, u),
+    "vjp": lambda u: af.vjp(CUBE, X)[1](u[:3])[0], "vjp at u": lambda u: af.vjp(CUBE, u)[1](np.ones(3)),
+    "jvp": lambda u: af.jvp(CUBE, X, u)[1], "jvp at u": lambda u: af.jvp(CUBE, u, X),
+    "linearize": lambda u: af.linearize(CUBE, u)[1](u), "ggnvp": lambda u: af.ggnvp(CUBE, X, u),
+    "a pushforward from outside": PUSH, "a pullback from outside": lambda u: PULL(u[:3])[0],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("backward", [False, True])
+@pytest.mark.parametrize("derivative", OF_A_NODE.values(), ids=OF_A_NODE)
+def test_of_what_was_computed_from_a_node_from_outside(derivative, backward):
+    """Such a node is hidden behind the batch, where only some of the examples' numbers are the argument of the vmap."""
+    by = np.array([1.0, -0.5])
+
+    def mapped(u):
+        return size(af.vmap(lambda k: derivative(k * u))(by)) + np.sum(u)
+
+    wanted = af.grad(lambda u: sum([size(derivative(k * u)) for k in by]) + np.sum(u))(X)
+    if backward:
+        u = af.Variable(X)
+        mapped(u).backward()
+        found = u.grad
+    else:
+        found = af.grad(mapped)(X)
+    np.testing.assert_allclose(found, wanted, rtol=1e-12)
