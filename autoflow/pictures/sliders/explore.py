@@ -28,7 +28,7 @@ from ...backprop.passes import run_pass
 from ...base.errors import LostGradientError
 from ...base.modes import listening
 from ...forward.replay import record_again, replay_node
-from ...nodes.nodes import Node, Operation, Variable
+from ...nodes.nodes import Constant, Node, Operation, Variable
 from ..model.data import FEW_NUMBERS
 from ..model.names import titles_of
 from ..model.style import clean, clip
@@ -36,7 +36,7 @@ from ..pages.html import BODY, document, ground
 from ..pages.stepper import MovingPage, show, widget_class
 from ..render.svg import properties
 from ..walk import Graph, graph
-from .live import Slider, find_row, fragment, may_start, script, slider, start_of, variables_of
+from .live import Slider, find_row, fragment, may_start, script, slider, start_of, trace_row, variables_of
 
 LARGEST = 2000  # operations that a page computes
 LONGEST = 5.0  # seconds that a call of the function may take
@@ -160,8 +160,9 @@ def of_function(f: Callable[..., Any], ranges: dict[str, Any]) -> Explorer:
 
 
 def output_of(f: Callable[..., Any], variables: dict[str, Any]) -> Any:
-    """The result of f, named like f unless it has a name. (A lambda has no name.) A ``while`` in f may end for some
-    inputs and not for others: that is a TimeoutError, at the next operation."""
+    """The result of f, named like f unless it has a name. (A lambda has no name.) An input that is given back, as by
+    ``max(x, 0)``, gets an operation. A ``while`` in f may end for some inputs and not for others: that is a
+    TimeoutError, at the next operation."""
     end = process_time() + LONGEST
 
     def check_time(_: Any) -> None:
@@ -170,6 +171,9 @@ def output_of(f: Callable[..., Any], variables: dict[str, Any]) -> Any:
 
     with listening(check_time):
         root, name = f(**variables), getattr(f, "__name__", "")
+    for v in [v for v in variables.values() if v is root]:
+        root = +v
+        root.name = name if name.isidentifier() else f"+{v.name}"
     if isinstance(root, Operation) and name.isidentifier() and titles_of([root.grad_fn]).name(root.grad_fn) is None:
         root.name = name
     return root
@@ -177,6 +181,7 @@ def output_of(f: Callable[..., Any], variables: dict[str, Any]) -> Any:
 
 def why_unsuited(root: Any) -> str | None:
     """Why a page cannot compute this graph by itself; None if it can."""
+    trace_row.cache_clear()  # a rule of the user's may have read a global name that has another value now
     order = topological(root.grad_fn)
     if len(order) > LARGEST:
         return f"there are {len(order):,} operations"
@@ -205,7 +210,7 @@ def has_branches(f: Any, root: Any, inputs: dict[Any, Slider], variables: dict[s
             return f"the function raises {type(error).__name__} for other inputs"
         ours = replay_node(root, {v: x for v, x in at.items() if v in known})  # an n may be in range(int(n)) only
         if theirs.shape != ours.shape or not np.allclose(theirs, ours, rtol=1e-9, atol=1e-300, equal_nan=True):
-            return "the function takes other ways for other inputs (an if, or a comparison)"
+            return "the function computes something else for other inputs (an if, a comparison, or float(x))"
     return None
 
 
@@ -264,7 +269,8 @@ def root_at(page: Explorer, values: Sequence[float]) -> tuple[Any, dict[Any, Any
     if page.f:
         f, variables = page.f
         new = {v: Variable(moved.get(v, v.value), name) for name, v in variables.items()}
-        return output_of(f, dict(zip(variables, new.values(), strict=True))), new
+        root = output_of(f, dict(zip(variables, new.values(), strict=True)))
+        return root if isinstance(root, Node) else Constant(1.0 * root), new  # in "x if x > 0 else 0.0" the other way
     return record_again(page.root, moved)
 
 
@@ -273,7 +279,7 @@ def point(page: Explorer, root: Any, new: dict[Any, Any], values: Sequence[float
     on it. Nothing if the output is not one real number."""
     if root.shape or root.dtype.kind != "f":
         return {}
-    found = dict(run_pass(root))
+    found = dict(run_pass(root)) if isinstance(root, Operation) else {}
     slopes = [finite(np.ravel(found.get(new[v], np.zeros(v.shape)))[k]) for v, k, _ in page.places]
     return {"title": page.picture.title, "at": list(values), "value": finite(root), "gradients": slopes}
 
