@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache, cached_property
-from operator import methodcaller
 from time import process_time
 from typing import Any
 
@@ -77,7 +76,7 @@ class Explorer(MovingPage):
 
     def widget_bundle(self) -> Any:
         """What IPython shows of a widget; None if the browser can compute by itself."""
-        return None if self.reason is None else methodcaller("_repr_mimebundle_")(widget(self))
+        return None if self.reason is None else widget(self)._repr_mimebundle_()
 
     def _ipython_display_(self) -> None:
         """What notebooks show under ``af.options.static``, where nothing moves: see :func:`~..pages.stepper.show`."""
@@ -284,6 +283,7 @@ def point(page: Explorer, root: Any, new: dict[Any, Any], values: Sequence[float
     return {"title": page.picture.title, "at": list(values), "value": finite(root), "gradients": slopes}
 
 
+@np.errstate(all="ignore")
 def on_grid(page: Explorer, values: Sequence[float], axes: Sequence[int]) -> dict[str, Any]:
     """The output over one slider or two, the others where they are: rows of numbers.
 
@@ -292,7 +292,7 @@ def on_grid(page: Explorer, values: Sequence[float], axes: Sequence[int]) -> dic
     a, b = axes
     columns, lines = (COLUMNS, LINES) if b >= 0 else (SAMPLES, 0)
     begin = process_time()
-    at(page, values)
+    root_at(page, values)
     allowed = SECONDS / max(process_time() - begin, 1e-6)
     while columns > 8 and (columns + 1) * (lines + 1) > allowed:
         columns, lines = columns // 2, lines // 2
@@ -304,14 +304,8 @@ def on_grid(page: Explorer, values: Sequence[float], axes: Sequence[int]) -> dic
         return [x if k == a else y if k == b else v for k, v in enumerate(values)]
 
     rows = along(b, lines) if lines else [0.0]
-    grid = [[finite(at(page, moved(x, y))) for x in along(a, columns)] for y in rows]
+    grid = [[finite(root_at(page, moved(x, y))[0]) for x in along(a, columns)] for y in rows]
     return {"axes": list(axes), "grid": grid}
-
-
-def at(page: Explorer, values: Sequence[float]) -> float:
-    """The output at other values, alone."""
-    with np.errstate(all="ignore"):
-        return float(root_at(page, values)[0])
 
 
 def finite(x: Any) -> float | None:
