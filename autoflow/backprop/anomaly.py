@@ -77,14 +77,15 @@ def check_operation(node: Any) -> None:
 
 
 def column_met_row(record: Record) -> int | None:
-    """``(5, 1) - (5,)``, which makes a square: the operand that is the column. None if it is anything else, or if an
-    index or a reshape has made the column just before: then it is meant."""
+    """``(5, 1) - (5,)``, which makes a square: the operand that is the column. None if it is anything else, or if it is
+    meant: an index or a reshape has made the column just before, or both are Variables."""
     sizes = [np.shape(v) if not hasattr(v, "shape") else v.shape for v in record.values]
     if len(sizes) != 2 or not record.rule.elementwise or sorted(map(len, sizes)) != [1, 2]:
         return None
     column = sizes.index(max(sizes, key=len))
     n, source = sizes[1 - column][0], record.parents[column]
-    if n < 2 or sizes[column] != (n, 1) or (isinstance(source, Record) and source.rule.name in COLUMNS):
+    is_made = isinstance(source, Record) and source.rule.name in COLUMNS
+    if n < 2 or sizes[column] != (n, 1) or is_made or all([isinstance(p, VariableRole) for p in record.parents]):
         return None
     return column
 

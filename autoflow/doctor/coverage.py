@@ -140,17 +140,14 @@ class Coverage:
     def percent(self, *files: str) -> float:
         """How many of their lines with operations have gradients that flow."""
         states = [s for key in self.lines if key[0] in files and (s := self.states(key)) != ["constant"]]
-        flowing = [s for s in states if "flows" in s and not {"lost", "nan"} & {*s}]
-        return 100.0 * len(flowing) / max(len(states), 1)
+        return 100.0 * sum(["flows" in s and not {"lost", "nan"} & {*s} for s in states]) / max(len(states), 1)
 
-    def rows(self, file: str) -> list[tuple[int, str, str]]:
+    def rows(self, file: str) -> Iterator[tuple[int, str, str]]:
         """The number, state and text of each line."""
-        found = []
         for k, text in enumerate(linecache.getlines(file), 1):
             state = self.state((file, k))
             taker = self.takers.get((file, k)) if state == "lost" else None
-            found.append((k, state, text.rstrip("\n") + (f"  <- {taker}" if taker else "")))
-        return found
+            yield k, state, text.rstrip("\n") + (f"  <- {taker}" if taker else "")
 
     def shown(self, *files: str) -> Iterator[tuple[str, str]]:
         """The sources, each line with its state and the sign of that; then what the signs mean, and a percentage."""

@@ -17,6 +17,7 @@ import numpy as np
 from ..backprop.anomaly import column_met_row, first_bad, shapes
 from ..backprop.passes import run_pass
 from ..base.errors import StaleValueError
+from ..base.groups import grouped
 from ..base.modes import switched
 from ..nodes.cuts import cuts_among, explain, taken_by
 from ..nodes.nodes import NodeRole, VariableRole, gradient_target, value_of
@@ -26,7 +27,7 @@ from ..program.names import Naming
 from ..program.source import READERS, Place, code_of, expression_of, is_path, numbers_read, taken_out
 from ..rules.arithmetic import zero
 from .findings import Diagnosis, Finding, diagnosis
-from .passes import Chart, GradientFlow, watching
+from .passes import Chart, GradientFlow, is_mask, watching
 
 LOGARITHM = "Keep its argument above 0: np.log(np.maximum(x, 1e-12)); or take af.special.logsumexp, af.nn.log_softmax"
 INSIDE, DENOMINATOR = "Keep its argument inside of -1 and 1", "Keep the denominator away from 0"
@@ -248,11 +249,11 @@ def examine_units(chart: Chart) -> Iterator[Finding]:
             if any([s.nonzero for s in flow.sent.values()]):
                 text = f"{flow.dead[0]} of {flow.dead[1]} units of {chart.name(r)} pass nothing for any example"
                 yield chart.finding("dead units", r, text, "Lower the learning rate, or start with smaller biases")
-        elif r.rule.name in BOUNDS and math.prod(r.shape) >= LEAST_EXAMPLES and (y := r.value) is not None:
-            low, high = BOUNDS[r.rule.name]
+        elif (name := squashing(r)) in BOUNDS and math.prod(r.shape) >= LEAST_EXAMPLES and (y := r.value) is not None:
+            low, high = BOUNDS[name]
             flat = np.mean(np.minimum(y - low, high - y) < (high - low) / 1000) if y.dtype.kind == "f" else 0.0
             if flat > 0.9:
-                text = f"{r.rule.name} is saturated in {flat:.0%} of its entries: its derivative is nearly 0 there"
+                text = f"{name} is saturated in {flat:.0%} of its entries: its derivative is nearly 0 there"
                 yield chart.finding("saturated", r, text, SMALLER)
 
 
@@ -316,9 +317,9 @@ def squashing(x: Any) -> str:
 
 
 def through(x: Any, *names: str) -> Any:
-    """What lies below records of these rules; None unless that is a record."""
+    """What lies below records of these rules, at their first operand that is a node; None unless that is a record."""
     while isinstance(x, Record) and x.rule.name in names:
-        x = x.parents[0]
+        x = x.parents[x.parents[0] is None]
     return x if isinstance(x, Record) else None
 
 
@@ -329,10 +330,11 @@ def examine_scores(chart: Chart) -> Iterator[Finding]:
         if x is not None and squashing(x) in TAKEN_BY.get(r.rule.name, ()):
             text = f"{chart.name(x)} has passed a {squashing(x)}, and the loss takes one itself"
             yield chart.finding("twice", x, text, "Give the loss the scores, without it")
-        x = through(r, "getitem", "log")
-        if r.rule.name == "getitem" and x is not None and "softmax" in squashing(x) and len(x.shape) > 1:
+        x = through(r, "getitem", "log", "multiply")
+        if x not in (None, r) and "softmax" in squashing(x) and len(x.shape) > 1:
             below = x.parents[1] if x.rule.name == "divide" else x  # the sum, where it is written out
-            index, axis = r.saved[1], below.saved[1]
+            index, axis = r.saved[r.parents[0] is not None], below.saved[1]  # of np.log it is none
+            index = np.nonzero(index) if is_mask(r, index) and index.shape == x.shape else index
             is_each = isinstance(axis, int) and type(index) is tuple and len(index) == len(x.shape)
             chosen = index[axis] if is_each else None
             is_pairs = chosen is not None and all([np.array_equal(i, chosen) for i in index])  # each with its own
@@ -343,11 +345,8 @@ def examine_scores(chart: Chart) -> Iterator[Finding]:
 
 def examine_losses(chart: Chart) -> Iterator[Finding]:
     """What losses are given: probabilities where they take logarithms, predictions in the place of targets."""
-    calls: dict[Any, list[Record]] = {}
-    for r in chart.records:
-        if (found := chart.program.expression(r)) is not None and found.is_call:
-            calls.setdefault(found, []).append(r)
-    for found, group in calls.items():
+    pairs = [(chart.program.expression(r), r) for r in chart.records]
+    for found, group in grouped([(found, r) for found, r in pairs if found is not None and found.is_call]).items():
         who = found.function.rpartition(".")[2]
         inside = set(map(id, group))
         given = {id(p): p for r in group for p in r.parents if p is not None and id(p) not in inside}
@@ -364,21 +363,19 @@ def examine_targets(chart: Chart) -> Iterator[Finding]:
     """Targets that are out of the reach of the function before the loss."""
     for r in [r for r in chart.records if r.rule.name == "subtract"]:
         for k, x in enumerate(r.parents):
-            bounds = BOUNDS.get(x.rule.name) if isinstance(x, Record) and r.parents[1 - k] is None else None
-            if bounds and isinstance(target := value_of_saved(r, 1 - k), np.ndarray):
+            name = squashing(x) if isinstance(x, Record) and r.parents[1 - k] is None else ""
+            if (bounds := BOUNDS.get(name)) and isinstance(target := value_of_saved(r, 1 - k), np.ndarray):
                 outside = np.count_nonzero((target < bounds[0]) | (target > bounds[1]))
                 if 2 * outside > target.size >= LEAST_EXAMPLES:
                     span = "{:.3g} to {:.3g}".format(*bounds)
-                    text = f"{x.rule.name} gives {span}, and {outside} of {target.size} targets are outside"
-                    yield chart.finding("range", r, text, f"Leave out the last {x.rule.name}, or scale the targets")
+                    text = f"{name} gives {span}, and {outside} of {target.size} targets are outside"
+                    yield chart.finding("range", r, text, f"Leave out the last {name}, or scale the targets")
 
 
 def examine_chains(chart: Chart) -> Iterator[Finding]:
     """Gradients that grow or shrink steadily on the longest path: from turn to turn of a loop, from layer to layer."""
     came = {id(flow.record): flow for flow in chart.flows if flow.came.bad is None and flow.came.nonzero}
-    chains: dict[str, list[GradientFlow]] = {}
-    for r in [r for r in longest_path(chart) if id(r) in came]:
-        chains.setdefault(r.rule.name, []).append(came[id(r)])
+    chains = grouped([(r.rule.name, came[id(r)]) for r in longest_path(chart) if id(r) in came])
     flows = max([*chains.values()], key=change_along, default=[])
     if change_along(flows) > math.log(RANGE):
         sizes = [flow.came.rms for flow in flows]

@@ -130,6 +130,11 @@ class Chart:
         return f"Examined: {len(self.records)} operations, {count} Variable{'s' * (count != 1)}{shown}."
 
 
+def is_mask(r: Record, factor: Any) -> bool:
+    """Is this the factor of a product, an array of 0 and 1?"""
+    return r.rule.name == "multiply" and np.ndim(factor) > 0 and {*np.unique(factor)} <= {0, 1}
+
+
 def watching(begin: Callable[[], Chart]) -> switched:
     """A block in which ``begin()`` gives what each backward pass is written into."""
 

@@ -39,7 +39,7 @@ from ..transforms.shadow import checked_run
 from .findings import Diagnosis, Finding, diagnosis
 from .graphs import diagnose_node, examine, examine_units, examine_zeros, no_history, place_of, unreached
 from .notebook import users_frames
-from .passes import Chart, Size, watching
+from .passes import Chart, Size, is_mask, watching
 
 TURNS = 3
 NUMBERS = (int, float, np.generic, np.ndarray)
@@ -391,13 +391,14 @@ def wrong_ways(turn: Turn, chart: Chart) -> Iterator[Finding]:
         yield chart.finding("shapes", start, text, "Make one number of it: np.mean")
     for key in moved.keys() - {k for k, history in turn.histories.items() if "S" in history.letters}:
         x, step, (w, _), g = turn.variables[key], moved[key], turn.before[key], turn.sums.get(key)
-        if g is not None and x.size > 1 and is_multiple(step, w) and not is_multiple(g, w):
+        # Optimisers step along the gradient, or first along its signs, and may so step along the Variable, too.
+        if g is not None and is_multiple(step, w) and not (is_multiple(g, w) or is_multiple(np.sign(g), w)):
             where = os.path.basename(writer_since(value_of(x), turn.since))
             text = f"{x.name} is changed by a multiple of itself, not of its gradient ({where})"
             yield Finding("uphill", text, f"Write {x.name}.grad, not {x.name}.value")
-    # A penalty is computed from parameters alone, and not from data, as the fit is.
+    # A penalty is computed from parameters alone, perhaps through a mask, and not from data, as the fit is.
     data = {r for r in chart.records for p, v in zip(r.parents, r.saved, strict=False)
-            if p is None and getattr(v, "size", 1) > 1}  # fmt: skip
+            if p is None and getattr(v, "size", 1) > 1 and not is_mask(r, v)}  # fmt: skip
     terms = {start} if data and LOSS.search(chart.name(start)) else set[Any]()
     for flow in [flow for flow in chart.flows if terms]:
         r, live = flow.record, [p for p in flow.record.parents if p is not None]
@@ -511,13 +512,13 @@ def kept(turns: list[Turn]) -> Iterator[Finding]:
 def aim_of(chart: Chart) -> tuple[float, float]:
     """The value of the loss, and the sign with which backward() starts from it: -1 in ``(-loss).backward()``.
 
-    On the way from the start, as long as it is of numbers and does not fork, it is what is called a loss and gets a
-    negative gradient; else it is the start.
+    On the way from the start, as long as it is of numbers and does not fork, it is what is called a loss, is above 0
+    (the logarithm of a likelihood is not) and gets a negative gradient; else it is the start.
     """
     signs = {id(flow.record): flow.came.sign for flow in chart.flows}
     x = chart.start
     while isinstance(x, Record) and x.shape == ():
-        if signs.get(id(x), 1.0) < 0 and LOSS.search(chart.name(x)) and x.value is not None:
+        if x.value is not None and signs.get(id(x), 1.0) < 0 < np.real(x.value) and LOSS.search(chart.name(x)):
             return float(x.value), -1.0
         own = [p for p in x.parents if p is not None]
         x = own[0] if len(own) == 1 else None

@@ -309,7 +309,7 @@ def test_more_programs(name: str, tmp_path: Path) -> None:
         ):  # fmt: skip
             runpy.run_path(str(path), run_name="__main__")
     seen.compare(*logs)
-    rows = seen.rows(str(path))
+    rows = [*seen.rows(str(path))]
     for k, state, text in rows[3:]:
         wanted, _, taker = text.partition("  <- ")[0].partition("  # ")[2].partition(" ")
         assert (state, text.partition("  <- ")[2]) == (wanted, taker), (k, text)

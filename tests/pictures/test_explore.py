@@ -107,6 +107,7 @@ EDGES = {  # and kinks
     "copysign": [(-2.0, 3.0), (2.0, -3.0)],
     "sign": [(0.0,), (-2.0,)],
     "i0": [(0.0,), (-4.0,), (20.0,)],
+    "i0_derivative": [(0.0,), (-4.0,), (710.0,)],
 }
 
 
@@ -171,8 +172,8 @@ def test_sliders_of_a_function():
 
 def test_a_function_with_an_if_is_for_python():
     page = explore(lambda x, y: x * y if x > 0 else x - y, x=(-3, 3), y=1.0)
-    assert "other ways" in page.reason
-    assert "other ways" in explore(lambda x: 2 * x if x < 2.99 else 7 * x, x=(-3, 3)).reason  # only at the end
+    assert "something else" in page.reason
+    assert "something else" in explore(lambda x: 2 * x if x < 2.99 else 7 * x, x=(-3, 3)).reason  # only at the end
     assert 'pip install "autoflow[widget]"' in page.advice()
     assert "\n" not in page.advice()
 
@@ -181,7 +182,7 @@ def test_a_condition_that_stays_is_said():
     x = af.Variable(2.0, name="x")
     page = explore(np.where(x > 0, x, 0.0))
     assert "does not follow the sliders" in page.to_html()
-    assert "other ways" in explore(lambda x: np.where(x > 0, x, 0.0), x=(-2, 2)).reason
+    assert "something else" in explore(lambda x: np.where(x > 0, x, 0.0), x=(-2, 2)).reason
 
 
 def test_arrays_are_for_python(monkeypatch):
@@ -888,10 +889,12 @@ def root_of(x):
 
 STARTS = {  # a function, its sliders -> why Python has to compute, and what cannot be
     "a function that fails": (of_positive, {"x": (-1, 3, 1)}, "the function raises ValueError for other inputs"),
-    "one that returns no number there": (lambda x: x * 2.0 if x > 0 else None, {"x": (-1, 3, 1)}, "takes other ways"),
+    "one that returns no number there": (lambda x: x * 2.0 if x > 0 else None, {"x": (-1, 3, 1)}, "something else"),
+    "an input, given back": (lambda x: max(x, 0.0), {"x": (-1, 3, 1)}, "something else"),
+    "the input": (lambda x: x, {"x": 1.0}, None),
     "a loop that does not end": (root_of, {"x": (-1, 3, 2)}, "raises TimeoutError for other inputs"),
     "one that does not end here": (root_of, {"x": -1.0}, TimeoutError),
-    "a number of turns": (lambda n, x: sum([x * k for k in range(int(n))]), {"n": 3.0, "x": 1.0}, "takes other ways"),
+    "a number of turns": (lambda n, x: sum([x * k for k in range(int(n))]), {"n": 3.0, "x": 1.0}, "something else"),
     "an input that is not used": (lambda x, y: x * 2.0, {"x": 1.0, "y": 2.0}, None),
     "infinity": (lambda x: x * 2.0, {"x": np.inf}, ValueError),
     "NaN": (lambda x: x * 2.0, {"x": np.nan}, ValueError),
@@ -912,6 +915,17 @@ def test_sliders_begin_wherever_they_can_move(what, monkeypatch):
     page = af.explore(f, **ranges)
     assert (page.reason is None) if expected is None else expected in page.reason
     assert page.to_html()
+
+
+@pytest.mark.parametrize("zero", [0, 0.0])
+@pytest.mark.parametrize("slope", [1, 2.0])
+def test_where_a_function_gives_a_plain_number_it_is_constant(slope, zero):
+    page = explore(lambda x: (x if slope == 1 else slope * x) if x > 0 else zero, x=(-3, 3, 0.5))
+    for at, value in ((2.0, 2.0 * slope), (-1.0, 0.0), (1.0, slope)):
+        root, new = root_at(page, [at])
+        stands = where_it_stands(page, root, new, [at])
+        assert (stands["value"], stands["gradients"]) == (value, [slope * (value > 0)])
+        assert page.picture_at([at]).to_svg()
 
 
 @pytest.mark.parametrize("value", [np.inf, np.nan, 1e308])

@@ -1,14 +1,16 @@
 """Rows traced to JavaScript: what is written, what is refused. That it computes the same is in test_explore.py."""
 
+import json
 import math
 
 import numpy as np
 import pytest
+from processes import in_node
 from support import rows
 
 import autoflow as af
 from autoflow.pictures.sliders.explore import explore
-from autoflow.pictures.sliders.live import TEMPLATES, Letter, as_javascript, literal, name_of, tape
+from autoflow.pictures.sliders.live import TEMPLATES, Letter, as_javascript, literal, name_of, script, tape
 from autoflow.table.table import RULES
 
 
@@ -22,8 +24,8 @@ def test_a_row_is_written_as_it_is_in_the_table():
 def test_long_expressions_become_constants_that_are_computed_once():
     _, _, sent = as_javascript(RULES[np.hypot]).split(",(g,")
     assert sent == (
-        "x0,x1,z)=>{const t0=(x1 / ((z === 0) != 0 ? 1 : z));const t1=((z === 0) != 0 ? 0 : t0);"
-        "const t2=(isNaN((g * t1)) && (t1 === 0));return (t2 != 0 ? 0 : (g * t1))}]"
+        "x0,x1,z)=>{const t0=(x1 / ((z == 0) != 0 ? 1 : z));const t1=(g * ((z == 0) != 0 ? 0 : t0));"
+        "const t2=(((z == 0) != 0 ? 0 : t0) == 0);const t3=((isNaN(t1) && t2) != 0 ? 0 : t1);return t3}]"
     )
     _, angle, _ = as_javascript(RULES[np.arctan2]).split(",(g,")
     assert angle.count("(x1 / t") == 1
@@ -79,6 +81,21 @@ def test_rules_of_a_user_are_traced_too():
     assert as_javascript(rule).startswith(f"[(x0,x1,x2)=>({scale} * power({x}, {by})),")
     assert explore(power_of(3.0, af.Variable(2.0), by=2)).reason is None
     assert explore(power_of(3.0, af.Variable(2.0), by=[2.0])).reason.endswith("is or uses an array")
+
+    scale = 0.1  # another value when the next page is made
+
+    @af.primitive
+    def leaky(x):
+        return np.where((x > 0) == 1, x, scale * x)
+
+    leaky.defvjp(x=lambda g, x: g * np.where(x > 0, 1.0, scale))
+    for scale in (0.1, 0.5):
+        data, found = tape(explore(leaky(af.Variable(-2.0, name="x")), x=(-2, 2)))
+        known = f"{{{','.join([f'{json.dumps(name)}:{text}' for name, text in found.items()])}}}"
+        there = "[-2, 2].map((x) => run(t, ROWS, { [t.inputs[0].node]: x }))"
+        parts = f"t = {json.dumps(data)}, ROWS = {known}"
+        seen = f"const RESULT = {there}.map((s) => [s.values[1], s.gradients[0]])"
+        assert in_node(f"{script()}; const {parts}; {seen}") == [[-2 * scale, scale], [2, 1]]
 
     @af.primitive
     def size(x):

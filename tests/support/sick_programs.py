@@ -1616,3 +1616,66 @@ def labels_that_begin_at_1(sick: bool) -> Any:
         W.value = W.value - 0.1 * W.grad
 
     return step
+
+
+@pair("range")
+def softmax_over_the_examples_of_one_hot_targets(sick: bool) -> Any:
+    p = af.special.softmax(draw(20, 2) @ af.Variable(draw(2, 3), name="W"), axis=0 if sick else 1)
+    return -np.mean(np.sum(np.eye(3)[LABELS] * np.log(p), axis=1))
+
+
+@pair("saturated")
+def sigmoid_written_out_and_flat(sick: bool) -> Any:
+    w = af.Variable(draw(2) * (1000 if sick else 1), name="w")
+    return np.mean((1 / (1 + np.exp(-(draw(20, 2) @ w))) - 0.5) ** 2)
+
+
+@pair("uphill")
+def a_name_that_changes_its_sign(sick: bool) -> Any:
+    """The twin calls the logarithm of a likelihood a loss before it has a minus."""
+    W, X = af.Variable(draw(2, 3), name="W"), draw(20, 2)
+    opt = af.optim.SGD([W], lr=0.1)
+
+    def step() -> None:
+        opt.zero_grad()
+        loss = (-1 if sick else 1) * np.mean(nn.log_softmax(X @ W)[np.arange(20), LABELS])
+        (-loss).backward()
+        opt.step()
+
+    return step
+
+
+@pair("uphill")
+def penalty_with_a_mask_that_is_subtracted(sick: bool) -> Any:
+    w, X, T, mask = af.Variable(draw(3), name="w"), draw(20, 3), draw(20), np.array([1.0, 1.0, 0.0])
+    opt = af.optim.SGD([w], lr=0.05)
+
+    def step() -> None:
+        opt.zero_grad()
+        penalty = 0.1 * np.sum(mask * w**2)
+        loss = np.mean((X @ w - T) ** 2) + (-penalty if sick else penalty)
+        loss.backward()
+        opt.step()
+
+    return step
+
+
+@pair("uphill")
+def steps_along_equal_weights(sick: bool) -> Any:
+    """Signs of gradients may all be alike, as in the first step of Adam."""
+    w = af.Variable(np.full(3, 0.1), name="w")
+    w.value[0] += 0.1 * sick
+
+    def step() -> None:
+        w.zero_grad()
+        loss = np.sum((w - 5.0 * np.arange(1, 4)) ** 2)
+        loss.backward()
+        w.value = w.value - 0.1 * (w.value if sick else np.sign(w.grad))
+
+    return step
+
+
+@pair("shapes")
+def column_and_row_of_parameters(sick: bool) -> Any:
+    u, v, T = af.Variable(draw(5, 1), name="u"), af.Variable(draw(5), name="v"), draw(5, 5, seed=1)
+    return np.mean((np.tanh(u) - T[0]) ** 2 if sick else (u * v - T) ** 2)

@@ -50,9 +50,9 @@ function i0(x, order) { // the Bessel function and its derivatives: a mean over 
   let sum = 0;
   for (let k = 0; k < 64; k++) {
     const c = Math.cos((Math.PI * (k + 0.5)) / 128);
-    sum += c ** order * (order % 2 ? Math.sinh(c * x) : Math.cosh(c * x));
+    sum += (c ** order * (order % 2 ? Math.sinh(c * x) : Math.cosh(c * x))) / 64;
   }
-  return sum / 64;
+  return sum;
 }
 
 // -- the two passes over the tape

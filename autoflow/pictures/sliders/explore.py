@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache, cached_property
-from operator import methodcaller
 from time import process_time
 from typing import Any
 
@@ -28,7 +27,7 @@ from ...backprop.passes import run_pass
 from ...base.errors import LostGradientError
 from ...base.modes import listening
 from ...forward.replay import record_again, replay_node
-from ...nodes.nodes import Node, Operation, Variable
+from ...nodes.nodes import Constant, Node, Operation, Variable
 from ..model.data import FEW_NUMBERS
 from ..model.names import titles_of
 from ..model.style import clean, clip
@@ -36,7 +35,7 @@ from ..pages.html import BODY, document, ground
 from ..pages.stepper import MovingPage, show, widget_class
 from ..render.svg import properties
 from ..walk import Graph, graph
-from .live import Slider, find_row, fragment, may_start, script, slider, start_of, variables_of
+from .live import Slider, find_row, fragment, may_start, script, slider, start_of, trace_row, variables_of
 
 LARGEST = 2000  # operations that a page computes
 LONGEST = 5.0  # seconds that a call of the function may take
@@ -77,7 +76,7 @@ class Explorer(MovingPage):
 
     def widget_bundle(self) -> Any:
         """What IPython shows of a widget; None if the browser can compute by itself."""
-        return None if self.reason is None else methodcaller("_repr_mimebundle_")(widget(self))
+        return None if self.reason is None else widget(self)._repr_mimebundle_()
 
     def _ipython_display_(self) -> None:
         """What notebooks show under ``af.options.static``, where nothing moves: see :func:`~..pages.stepper.show`."""
@@ -160,8 +159,9 @@ def of_function(f: Callable[..., Any], ranges: dict[str, Any]) -> Explorer:
 
 
 def output_of(f: Callable[..., Any], variables: dict[str, Any]) -> Any:
-    """The result of f, named like f unless it has a name. (A lambda has no name.) A ``while`` in f may end for some
-    inputs and not for others: that is a TimeoutError, at the next operation."""
+    """The result of f, named like f unless it has a name. (A lambda has no name.) An input that is given back, as by
+    ``max(x, 0)``, gets an operation. A ``while`` in f may end for some inputs and not for others: that is a
+    TimeoutError, at the next operation."""
     end = process_time() + LONGEST
 
     def check_time(_: Any) -> None:
@@ -170,6 +170,9 @@ def output_of(f: Callable[..., Any], variables: dict[str, Any]) -> Any:
 
     with listening(check_time):
         root, name = f(**variables), getattr(f, "__name__", "")
+    for v in [v for v in variables.values() if v is root]:
+        root = +v
+        root.name = name if name.isidentifier() else f"+{v.name}"
     if isinstance(root, Operation) and name.isidentifier() and titles_of([root.grad_fn]).name(root.grad_fn) is None:
         root.name = name
     return root
@@ -177,6 +180,7 @@ def output_of(f: Callable[..., Any], variables: dict[str, Any]) -> Any:
 
 def why_unsuited(root: Any) -> str | None:
     """Why a page cannot compute this graph by itself; None if it can."""
+    trace_row.cache_clear()  # a rule of the user's may have read a global name that has another value now
     order = topological(root.grad_fn)
     if len(order) > LARGEST:
         return f"there are {len(order):,} operations"
@@ -205,7 +209,7 @@ def has_branches(f: Any, root: Any, inputs: dict[Any, Slider], variables: dict[s
             return f"the function raises {type(error).__name__} for other inputs"
         ours = replay_node(root, {v: x for v, x in at.items() if v in known})  # an n may be in range(int(n)) only
         if theirs.shape != ours.shape or not np.allclose(theirs, ours, rtol=1e-9, atol=1e-300, equal_nan=True):
-            return "the function takes other ways for other inputs (an if, or a comparison)"
+            return "the function computes something else for other inputs (an if, a comparison, or float(x))"
     return None
 
 
@@ -264,7 +268,8 @@ def root_at(page: Explorer, values: Sequence[float]) -> tuple[Any, dict[Any, Any
     if page.f:
         f, variables = page.f
         new = {v: Variable(moved.get(v, v.value), name) for name, v in variables.items()}
-        return output_of(f, dict(zip(variables, new.values(), strict=True))), new
+        root = output_of(f, dict(zip(variables, new.values(), strict=True)))
+        return root if isinstance(root, Node) else Constant(1.0 * root), new  # in "x if x > 0 else 0.0" the other way
     return record_again(page.root, moved)
 
 
@@ -273,11 +278,12 @@ def point(page: Explorer, root: Any, new: dict[Any, Any], values: Sequence[float
     on it. Nothing if the output is not one real number."""
     if root.shape or root.dtype.kind != "f":
         return {}
-    found = dict(run_pass(root))
+    found = dict(run_pass(root)) if isinstance(root, Operation) else {}
     slopes = [finite(np.ravel(found.get(new[v], np.zeros(v.shape)))[k]) for v, k, _ in page.places]
     return {"title": page.picture.title, "at": list(values), "value": finite(root), "gradients": slopes}
 
 
+@np.errstate(all="ignore")
 def on_grid(page: Explorer, values: Sequence[float], axes: Sequence[int]) -> dict[str, Any]:
     """The output over one slider or two, the others where they are: rows of numbers.
 
@@ -286,7 +292,7 @@ def on_grid(page: Explorer, values: Sequence[float], axes: Sequence[int]) -> dic
     a, b = axes
     columns, lines = (COLUMNS, LINES) if b >= 0 else (SAMPLES, 0)
     begin = process_time()
-    at(page, values)
+    root_at(page, values)
     allowed = SECONDS / max(process_time() - begin, 1e-6)
     while columns > 8 and (columns + 1) * (lines + 1) > allowed:
         columns, lines = columns // 2, lines // 2
@@ -298,14 +304,8 @@ def on_grid(page: Explorer, values: Sequence[float], axes: Sequence[int]) -> dic
         return [x if k == a else y if k == b else v for k, v in enumerate(values)]
 
     rows = along(b, lines) if lines else [0.0]
-    grid = [[finite(at(page, moved(x, y))) for x in along(a, columns)] for y in rows]
+    grid = [[finite(root_at(page, moved(x, y))[0]) for x in along(a, columns)] for y in rows]
     return {"axes": list(axes), "grid": grid}
-
-
-def at(page: Explorer, values: Sequence[float]) -> float:
-    """The output at other values, alone."""
-    with np.errstate(all="ignore"):
-        return float(root_at(page, values)[0])
 
 
 def finite(x: Any) -> float | None:

@@ -233,8 +233,9 @@ MATH = {
 }  # fmt: skip
 OPERATORS = {
     np.add: "+", np.subtract: "-", np.multiply: "*", np.divide: "/",
-    np.fmod: "%", np.greater: ">", np.greater_equal: ">=", np.less: "<", np.less_equal: "<=", np.equal: "===",
-    np.not_equal: "!==", np.bitwise_and: "&&", np.bitwise_or: "||",
+    np.fmod: "%", np.greater: ">", np.greater_equal: ">=", np.less: "<", np.less_equal: "<=",
+    np.equal: "==", np.not_equal: "!=",  # not "===": true is 1
+    np.bitwise_and: "&&", np.bitwise_or: "||",
 }  # fmt: skip
 OTHERS = {  # what is in no package is in explore.js
     **dict.fromkeys((np.power, np.float_power), "power({}, {})"), np.sign: "(Math.sign({}) + 0)",  # not −0
