@@ -98,7 +98,7 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
         leaves = pytree.tree_leaves([args, options])
         switches = modes()
         inner = any([isinstance(x, Traced) for x in leaves]) or switches.depth or switches.layer or switches.listeners
-        if inner or (switches.recording and any([gradient_target(x) is not None for x in leaves])):
+        if inner or switches.strict or (switches.recording and any([gradient_target(x) is not None for x in leaves])):
             return self.f(*args, **options)  # in a recording or a transform that wants nodes, or of such with a history
         arrays = [x for x in leaves if is_array(x)]
         try:
@@ -417,8 +417,8 @@ def compile(
     recorded; ``np.errstate`` in ``f`` that does not only silence; another shape or dtype of a call like ``x[x > 0]``;
     random numbers drawn inside; arrays of a subclass of ndarray; the time; names looked up by text; ``next`` of an
     iterator from outside; writing into an argument or into something outside; a value that is kept outside; and at the
-    second call, if the results are not those of ``f``. With an argument that has a history, and inside another
-    transform, ``f`` runs eagerly.
+    second call, if the results are not those of ``f``. With an argument that has a history, inside another
+    transform, and in strict mode, ``f`` runs eagerly. (Else no gradient comes back to a Variable that ``f`` captures.)
 
     >>> import autoflow as af
     >>> @af.compile

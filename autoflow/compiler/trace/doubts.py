@@ -51,7 +51,7 @@ class Reporting:
         """Raise CompileError if the settings report more than before."""
         errors = np.geterr()
         louder = any([how not in (before, "ignore") for how, before in zip(errors.values(), self.errors.values())])  # noqa: B905 - the same kinds
-        if louder or np.geterrcall() is not self.handler:
+        if louder or ({"call", "log"} & {*errors.values()} and np.geterrcall() is not self.handler):
             raise CompileError(SETTINGS.format(caller(), "computes under np.errstate or np.seterr"))
         now = warnings.filters
         louder = now is not self.filters and (

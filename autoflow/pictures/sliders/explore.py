@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache, cached_property
+from operator import methodcaller
 from time import process_time
 from typing import Any
 
@@ -76,7 +77,7 @@ class Explorer(MovingPage):
 
     def widget_bundle(self) -> Any:
         """What IPython shows of a widget; None if the browser can compute by itself."""
-        return None if self.reason is None else widget(self)._repr_mimebundle_()
+        return None if self.reason is None else methodcaller("_repr_mimebundle_")(widget(self))
 
     def _ipython_display_(self) -> None:
         """What notebooks show under ``af.options.static``, where nothing moves: see :func:`~..pages.stepper.show`."""
