@@ -248,15 +248,16 @@ def from_outside(root: Any, start: int, own: Container[Any] = ()) -> Any:
 
 
 def refuse_older(records: Iterable[Any], start: int) -> None:
-    """Raise LostGradientError if a transform in a user's function of plain arrays, which began at ``start``, gives
-    these results, and they depend on what is older: the transform takes that for a constant."""
+    """Raise LostGradientError if results of what a transform differentiates depend on what is older than ``start``: the
+    transform takes that for a constant. Asked in strict mode, and inside a user's function of plain arrays, where
+    ``start`` is its beginning."""
     for record in records:
         if (found := from_outside(record, start)) is not None:
             name = holder_name(found)
             raise LostGradientError(
-                f"a function of plain arrays uses {name}, a node that is not one of its arguments, in what it "
-                f"differentiates, and no gradient would come back to it: make it an argument (pass it in theta or "
-                f"args), or use its numbers, {name}.value, if it is a constant"
+                f"what is differentiated here uses {name}, a node that is not one of its arguments, and no gradient "
+                f"would come back to it: make it an argument (of af.implicit and solvers in theta or args), or use its "
+                f"numbers, {name}.value, if it is a constant"
             )
 
 

@@ -227,8 +227,8 @@ class Trace:
                 if (record := gradient_target(x)) is not None:
                     self._stops[record], n = stop_set(record, own, self.first)
                     reached += n
-            if switches.apart and not self.nested:
-                refuse_older(map(gradient_target, pytree.tree_leaves(self.z)), switches.apart)
+            if (start := switches.apart or (switches.strict and switches.recording and self.first)) and not self.nested:
+                refuse_older(map(gradient_target, pytree.tree_leaves(self.z)), start)
             if counts is not None:
                 last_steps, last_reached = counts.last
                 if steps != last_steps or reached != last_reached:  # in a third of what looking up a pair takes

@@ -271,8 +271,8 @@ def grad(
     with None where these hold no numbers. Plain arrays; inside another transform, or if an argument is a node with
     a history, nodes, so that they can be differentiated again.
     Everything that ``f`` captures in a closure counts as a constant, even a Variable: its ``grad`` stays as it is, and
-    outside other transforms the result has no history that leads to it. To differentiate with respect to it as well,
-    make it an argument.
+    outside other transforms the result has no history that leads to it (in strict mode that is a LostGradientError,
+    unless under ``af.no_grad``). To differentiate with respect to it as well, make it an argument.
 
     Raises LostGradientError if the result depends on none of the arguments; TypeError if it is not one number.
 

@@ -246,6 +246,7 @@ DOORS: dict[str, dict[str, Callable[[Any], Any]]] = {
     "Functions of your own": {
         "af.primitive, af.Function that capture y": captured,
         "af.compile(f) of f that captures y": lambda y: af.compile(lambda x: x * y)(np.ones(3)),
+        "af.grad(f) of f that captures y": lambda y: af.grad(lambda x: np.sum(x * y))(np.ones(3)),
     },
     "On purpose": {
         "y.value": lambda y: y.value if isinstance(y, af.Node) else y,
