@@ -374,7 +374,7 @@ def proved_call(f: Callable[..., Any], args: tuple[Any, ...], leaves: list[Any],
 
 def has_history(x: Any) -> bool:
     """Do gradients flow to it, or under af.vmap to a node inside of it?"""
-    return gradient_target(x) is not None or has_nodes_inside(value_of(x))
+    return type(x) is not np.ndarray and (gradient_target(x) is not None or has_nodes_inside(value_of(x)))
 
 
 def own_leaves(tree: Any) -> Any:

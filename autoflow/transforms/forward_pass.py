@@ -307,8 +307,9 @@ def reduction_push(rule: Rule, k: int) -> Push | None:
         slope = np.conjugate(vjp(seed, saved))
 
         def total(t: Any) -> Any:
-            is_real = z.dtype.kind != "c" or not rule.holomorphic  # np.var(z, dtype=complex) is a real number
-            product = np.real(slope * t) if is_real and t.dtype.kind == "c" else slope * t
+            product = slope * t
+            if t.dtype.kind == "c" and (z.dtype.kind != "c" or not rule.holomorphic):  # np.var(z, dtype=complex)
+                product = np.real(product)
             wide = np.float32 if product.dtype == np.float16 else None  # half precision is added up in single precision
             axes = axis if np.ndim(axis) == 0 else tuple(axis)
             return product.sum(axes, wide, keepdims=bool(is_given(keepdims) and keepdims))

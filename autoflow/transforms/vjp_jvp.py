@@ -190,6 +190,8 @@ def hvp(f: Callable[..., Any], primals: Any, vectors: Any, *, allow_unused: bool
 
 def tangents_of_results(trace: Trace, found: list[Any], nested: bool) -> Any:
     """Tangents as the caller gets them, in the containers of the results, with None for anything but numbers."""
+    if not pytree.is_container(trace.z) and found:
+        return tangent_of(trace, trace.z, found[0], nested)
     ready = iter([tangent_of(trace, z, t, nested) for z, t in zip(number_leaves(trace.z), found, strict=True)])
     return pytree.tree_map(lambda z: next(ready) if pytree.is_number(z) else None, trace.z)
 

@@ -15,6 +15,7 @@ import os
 import sched
 import sys
 import threading
+import time
 import warnings
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
@@ -80,13 +81,19 @@ def known_to_python(work):
 
 def in_thread(work):
     """A thread without a class: how to start it, and to wait for it."""
-    ended = threading.Event()
+    ended, before = threading.Event(), _thread._count()
 
     def run():
         work()
         ended.set()
 
-    return SimpleNamespace(start=lambda: _thread.start_new_thread(run, ()), join=lambda: ended.wait(10))
+    def join():
+        ended.wait(10)
+        for _ in range(1000):  # it still counts for a moment, as the next test would see
+            if _thread._count() > before:
+                time.sleep(0.01)
+
+    return SimpleNamespace(start=lambda: _thread.start_new_thread(run, ()), join=join)
 
 
 def in_pool(pool):
