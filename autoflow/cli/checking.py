@@ -78,7 +78,7 @@ def log_runs(program: str, arguments: Sequence[str], shown: bool) -> tuple[int, 
             if run.returncode and log is logs[0]:
                 return int(run.returncode), [[]] * len(RUNS)
             if run.returncode and log is logs[1]:
-                *_, reason = f"status {run.returncode}", *run.stderr.decode(errors="replace").splitlines()
+                reason = (run.stderr.decode(errors="replace").splitlines() or [f"status {run.returncode}"])[-1]
                 print(f"The program cannot be compared with itself: it fails when it is run again, and without input, "
                       f"with {reason}")  # fmt: skip
                 return 2, [[]] * len(RUNS)

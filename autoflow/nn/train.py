@@ -118,9 +118,9 @@ def fit(
         then measured on the validation data only.
 
     Raises InputError for data that are empty, of different lengths or not finite, and for metrics called as another
-    measure; TypeError if a loss or a metric is not one number; AnomalyError if the loss becomes
-    NaN or infinite, with the parameters as they were before that batch (running statistics have seen it);
-    LostGradientError if model or loss read numbers without asking the node: for the first batch of each size and kind
+    measure; TypeError if a loss or a metric is not one number; AnomalyError if the loss becomes NaN or infinite, with
+    the parameters as they were before that batch (running statistics have seen it); LostGradientError if the loss is a
+    plain number, or if model or loss read numbers without asking the node: for the first batch of each size and kind
     they run once more, without a trace, and find other numbers there (``af.options.prove``).
 
     >>> from autoflow import nn, optim
