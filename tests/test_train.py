@@ -97,6 +97,9 @@ def test_progress(capsys, monkeypatch):
     if importlib.util.find_spec("tqdm") is not None:
         assert len(fit(model, x, y, epochs=2, **settings)) == 2
         assert "loss=" in capsys.readouterr().err
+        stops = settings | {"loss": lambda z, y: nn.cross_entropy(z, y) * (1 if isinstance(z, af.Node) else np.nan)}
+        assert len(fit(model, x, y, validation=(x, y), patience=1, **stops)) == 1
+        assert "val_loss=nan" in capsys.readouterr().err
     monkeypatch.setitem(sys.modules, "tqdm.std", None)
     assert len(fit(model, x, y, epochs=2, **settings)) == 2
     assert capsys.readouterr().err == ""

@@ -79,7 +79,7 @@ def log_runs(program: str, arguments: Sequence[str], shown: bool) -> tuple[int, 
                 return int(run.returncode), [[]] * len(RUNS)
             if run.returncode and log is logs[1]:
                 reason = (run.stderr.decode(errors="replace").splitlines() or [f"status {run.returncode}"])[-1]
-                print(f"The program cannot be compared with itself: it fails when it is run again, and without input, "
+                print("The program cannot be compared with itself: it fails when it is run again, and without input, "
                       f"with {reason}")  # fmt: skip
                 return 2, [[]] * len(RUNS)
         return 0, [log.read_text(encoding="utf-8").splitlines() if log.exists() else [] for log in logs]

@@ -147,8 +147,9 @@ def fit(
         if metrics and held is None:
             raise InputError("fit: with workers or chunks metrics are measured on validation=(x, y) alone: give it")
     live = LiveDisplay() if view else None
-    steps: Any = range(epochs)
-    shown = show_bar(steps, plain=True, desc="epochs", file=sys.stderr) if progress and live is None else steps
+    shown: Any = range(epochs)
+    if progress and live is None:
+        shown = show_bar(shown, plain=True, desc="epochs", file=sys.stderr)
     for _ in shown:
         switch(model, training=True)
         rows = [train_on(compute, x[b], y[b], optimiser, training_metrics) for b in batches(len(x), batch_size, rng)]
@@ -156,7 +157,7 @@ def fit(
         if held is not None:
             measured |= {f"val_{name}": v for name, v in evaluate(model, *held, loss, metrics, batch_size).items()}
         history.add(measured)
-        if shown is not steps:
+        if hasattr(shown, "set_postfix"):
             shown.set_postfix({name: f"{value:.4g}" for name, value in measured.items()})
         if live is not None:
             history.gradients.append(layer_sizes(model, optimiser.parameters))
