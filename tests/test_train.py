@@ -97,6 +97,9 @@ def test_progress(capsys, monkeypatch):
     if importlib.util.find_spec("tqdm") is not None:
         assert len(fit(model, x, y, epochs=2, **settings)) == 2
         assert "loss=" in capsys.readouterr().err
+        stops = settings | {"loss": lambda z, y: nn.cross_entropy(z, y) * (1 if isinstance(z, af.Node) else np.nan)}
+        assert len(fit(model, x, y, validation=(x, y), patience=1, **stops)) == 1
+        assert "val_loss=nan" in capsys.readouterr().err
     monkeypatch.setitem(sys.modules, "tqdm.std", None)
     assert len(fit(model, x, y, epochs=2, **settings)) == 2
     assert capsys.readouterr().err == ""
@@ -136,6 +139,15 @@ NAN = np.array([[0.0, 1.0], [np.nan, 1.0]])
         ("epochs must be", np.zeros((2, 2)), np.zeros(2, int), {"epochs": 0}),
         ("batch_size must be", np.zeros((2, 2)), np.zeros(2, int), {"batch_size": 0}),
         ("patience must be", np.zeros((2, 2)), np.zeros(2, int), {"patience": 0}),
+        *[
+            (
+                f"cannot be called '{name}'",
+                np.zeros((2, 2)),
+                np.zeros(2, int),
+                {"metrics": {"a": accuracy, name: accuracy}},
+            )
+            for name in ("loss", "val_loss", "n", "val_a")
+        ],
     ],
 )
 def test_bad_data_change_nothing(message, x, y, options):
@@ -144,6 +156,23 @@ def test_bad_data_change_nothing(message, x, y, options):
     with pytest.raises(InputError, match=message):
         fit(model, x, y, **settings)
     assert all(np.array_equal(array, before[name]) for name, array in model.state_dict().items())
+
+
+@pytest.mark.parametrize(
+    ("loss", "error", "message"),
+    [
+        (lambda z, y: (z - 1) ** 2, TypeError, "loss has to be one number"),
+        (lambda z, y: (np.mean(z), 1), TypeError, "loss has to be one number"),
+        (lambda z, y: None, TypeError, "loss has to be one number.*None"),
+        (lambda z, y: float(np.mean(z)), LostGradientError, "plain number"),
+        (lambda z, y: np.mean(z).value, LostGradientError, "plain number"),
+        (nn.cross_entropy, TypeError, "^m has to be one number"),
+    ],
+)
+def test_a_loss_and_a_metric_are_one_number(loss, error, message):
+    model, settings = setup(metrics={"m": lambda z, y: z})
+    with pytest.raises(error, match=message):
+        fit(model, *blobs(6), **settings | {"loss": loss})
 
 
 def test_labels_out_of_range_change_nothing():

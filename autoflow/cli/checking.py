@@ -30,13 +30,14 @@ from ..transforms.shadow import PAST_US, operands_read
 
 START = f"import sys; from {__name__} import run_program; run_program(*sys.argv[1:])"
 RUNS = {"first": TRUE, "again": TRUE, "shadow": OTHER, "taken": TAKEN}  # log -> what nodes show in their memory
+QUIET: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
 
 
 def main(program: str, *arguments: str) -> int:
     """Run the program, a file or the name of a module, and print the findings. Returns the exit status: 0 if it is
     nothing, 1 if gradients are lost, 2 if the program cannot be compared with itself, and its own if that is not 0.
     What it prints and writes is that of the first run; files are written by each."""
-    if not (program := find_program(program)):
+    if not find_program(program):
         return 2
     status, (first, again, shadow, taken) = log_runs(program, arguments, True)
     if status:
@@ -57,23 +58,30 @@ def main(program: str, *arguments: str) -> int:
 
 def find_program(program: str) -> str:
     """The file of a program that is given as a file or as the name of a module; empty, and said, if there is none."""
-    file = program if Path(program).is_file() else program.replace(".", os.sep) + ".py"
-    if Path(file).is_file():
-        return file
-    print(f"autoflow: there is no program {file}", file=sys.stderr)
+    place = program.replace(".", os.sep)
+    for file in (program, f"{place}.py", os.path.join(place, "__main__.py")):
+        if Path(file).is_file():
+            return file
+    print(f"autoflow: there is no program {program}", file=sys.stderr)
     return ""
 
 
 def log_runs(program: str, arguments: Sequence[str], shown: bool) -> tuple[int, list[list[str]]]:
-    """The status of the first run, which prints if ``shown``, and what each has written: lines of operations."""
+    """The status of the first run, which reads and prints if ``shown``, or 2 if only the second one fails; and what
+    each has written: lines of operations."""
     with tempfile.TemporaryDirectory() as folder:
         logs = [Path(folder) / name for name in RUNS]
         for log in logs:
             command = [sys.executable, "-c", START, str(log), program, *arguments]
-            quiet = {} if shown and log is logs[0] else {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-            status = subprocess.run(command, check=False, env=environment(), **quiet).returncode  # type: ignore[call-overload]  # noqa: S603 - the user's own program
-            if status and log is logs[0]:
-                return int(status), [[]] * len(RUNS)
+            quiet = {} if shown and log is logs[0] else QUIET
+            run = subprocess.run(command, check=False, env=environment(), **quiet)  # noqa: S603 - the user's own program
+            if run.returncode and log is logs[0]:
+                return int(run.returncode), [[]] * len(RUNS)
+            if run.returncode and log is logs[1]:
+                reason = (run.stderr.decode(errors="replace").splitlines() or [f"status {run.returncode}"])[-1]
+                print("The program cannot be compared with itself: it fails when it is run again, and without input, "
+                      f"with {reason}")  # fmt: skip
+                return 2, [[]] * len(RUNS)
         return 0, [log.read_text(encoding="utf-8").splitlines() if log.exists() else [] for log in logs]
 
 
@@ -113,15 +121,18 @@ def line_of(node: Any) -> str:
 
 
 def run_as_main(program: str, *arguments: str) -> None:
-    """Run a program as Python does. Generators that it need not make get a seed."""
+    """Run a program as Python does: a file, or a module by its name. Generators that it need not make get a seed."""
     random.seed(0)
     np.random.seed(0)
     sys.argv = [program, *arguments]
-    folder, names = Path(program).resolve().parent, [Path(program).stem]
-    while (folder / "__init__.py").is_file():  # a module in a package
+    is_file = Path(program).is_file()
+    own = folder = Path(program).resolve().parent if is_file else Path.cwd()
+    names = [Path(program).stem] if is_file else program.split(".")
+    while is_file and (folder / "__init__.py").is_file():  # a module in a package
         folder, names = folder.parent, [folder.name, *names]
-    sys.path[0] = str(folder)
-    if len(names) == 1:
+    sys.path[:1] = [str(folder)]
+    sys.path.append(str(own))  # where a script looks for its neighbours, although their folder is a package
+    if is_file and folder == own:
         runpy.run_path(program, run_name="__main__")
     else:
         runpy.run_module(".".join(names), run_name="__main__", alter_sys=True)

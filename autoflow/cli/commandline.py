@@ -265,13 +265,10 @@ def nodes_of(root: Any) -> list[Any]:
     found: dict[int, Any] = {}
     waiting = [root]
     while waiting:
-        node = waiting[-1]
-        ahead = next((x for x in node.operands if identity(x) not in found), None)
-        if ahead is not None:
-            waiting.append(ahead)
-        else:
-            found[identity(node)] = waiting.pop()
-    return sorted(found.values(), key=lambda node: node.grad_fn is not None)
+        if identity(node := waiting.pop()) not in found:
+            found[identity(node)] = node
+            waiting += node.operands
+    return sorted(found.values(), key=lambda node: (node.grad_fn is not None, node.number))
 
 
 def identity(node: Any) -> int:

@@ -13,8 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from .. import nn, optim
-from ..base.lazy import show_bar
-from ..base.modes import no_grad
+from ..nn.train import accuracy, fit
 from ..nodes.nodes import Array, Node, Variable
 from .commandline import nodes_of, print_table
 
@@ -93,11 +92,5 @@ def learn_digits(images: Array, labels: Array, *, epochs: int = 60, seed: int = 
         return np.tanh(x @ w1 + b1) @ w2 + b2
 
     sgd = optim.SGD([w1, b1, w2, b2], lr=0.1, momentum=0.9)
-    for _ in show_bar(range(epochs), desc="   epochs", file=sys.stderr):
-        rng.shuffle(train)
-        for batch in np.array_split(train, len(train) // 32):
-            nn.cross_entropy(scores(images[batch]), labels[batch]).backward()
-            sgd.step()
-            sgd.zero_grad()
-    with no_grad():
-        return float(np.mean(np.argmax(scores(images[test]), axis=1) == labels[test]))
+    fit(scores, images[train], labels[train], loss=nn.cross_entropy, optimiser=sgd, rng=rng, epochs=epochs)
+    return accuracy(scores(images[test]), labels[test])

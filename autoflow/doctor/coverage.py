@@ -194,12 +194,13 @@ def main(program: str, *arguments: str) -> int:
     parser.add_argument("--html", metavar="FILE", type=Path)
     parser.add_argument("--fail-under", metavar="PERCENT", type=float, default=0.0)
     given, rest = parser.parse_known_args(arguments)
-    if not (program := find_program(program)):
+    if not (file := find_program(program)):
         return 2
+    main_file = Path(file).resolve()
     seen, stopped, before = Coverage(), False, (sys.argv, sys.path[:])
     try:
         with seen.watch():
-            run_as_main(str(Path(program).resolve()), *rest)
+            run_as_main(str(main_file) if file == program else program, *rest)
     except SystemExit as end:
         stopped = bool(end.code)
     except Exception:
@@ -209,7 +210,6 @@ def main(program: str, *arguments: str) -> int:
         sys.argv, sys.path[:] = before
     if not stopped:
         seen.compare(*log_runs(program, rest, False)[1])
-    main_file = Path(program).resolve()
     own = {f for f, _ in seen.lines if Path(f).is_relative_to(main_file.parent) and "site-packages" not in f}
     files = [str(main_file), *sorted(own - {str(main_file)})]
     print(seen.to_text(*files))

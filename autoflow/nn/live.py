@@ -13,6 +13,7 @@ import io
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -161,13 +162,13 @@ class LiveDisplay:
         """Draw if it is time to, and say whether it was.
 
         losses : by name, over time. gradients : their sizes by layer, over time. data : model, x, y; the boundary is
-        drawn if x are points of the plane and y classes.
+        drawn if x are points of the plane and y classes, and the model has scores between the points.
         """
         notebook = in_notebook()
         waits = self.drawn > 0 and time.monotonic() - self.drawn < EVERY
         if not last and (waits or not (notebook or is_terminal(self.stream))):
             return False
-        shown = data if data is not None and has_boundary(*data[1:]) else None
+        shown = data if data is not None and has_boundary(*data) else None
         if notebook:
             self.show(bundle(losses, gradients, shown, axis))
         else:
@@ -204,14 +205,18 @@ def is_terminal(stream: Any) -> bool:
     return bool(getattr(stream, "isatty", lambda: False)())
 
 
-def has_boundary(x: Array, y: Array) -> bool:
-    """Are these points of the plane and their classes?"""
-    return x.ndim == 2 and x.shape[1] == 2 and y.ndim == 1 and y.dtype.kind in "biu"
+def has_boundary(model: Any, x: Array, y: Array) -> bool:
+    """Are these points of the plane and their classes, and has the model scores for any such points? (An Embedding of
+    two words has none, and other models return a dict.)"""
+    fits = x.ndim == 2 and x.shape[1] == 2 and y.ndim == 1 and y.dtype.kind in "biu"
+    with suppress(Exception):  # of whatever kind: no picture ends a training that goes well without it
+        return fits and plots.scores_of(model, np.resize(x, (3, 2)).astype(float)).ndim == 2
+    return False
 
 
 def layer_sizes(model: Any, parameters: Sequence[Any]) -> dict[str, float]:
-    """The root mean square of the gradient of each layer's parameters. A layer is what stands before the last dot of a
-    parameter's name.
+    """The root mean square of the gradient of each layer's parameters, as far as they are in ``parameters``: gradients
+    of the model's others are the sum of all batches. A layer is what stands before the last dot of a parameter's name.
 
     >>> import autoflow as af
     >>> from autoflow import nn
@@ -221,8 +226,9 @@ def layer_sizes(model: Any, parameters: Sequence[Any]) -> dict[str, float]:
     {'0': 1.0}
     """
     named = model.named_parameters() if isinstance(model, Module) else plots.by_name(parameters, "parameter")
-    pairs = [(name.rpartition(".")[0] or name, getattr(p, "grad", None)) for name, p in named.items()]
-    found = grouped([(layer, np.ravel(numbers_of(g))) for layer, g in pairs if g is not None])
+    wanted = {*map(id, parameters)}
+    pairs = [(name, getattr(p, "grad", None)) for name, p in named.items() if id(p) in wanted]
+    found = grouped([(name.rpartition(".")[0] or name, np.ravel(numbers_of(g))) for name, g in pairs if g is not None])
     return {layer: root_mean_square(np.concatenate(parts)) for layer, parts in found.items()}
 
 
@@ -281,8 +287,9 @@ def plot_sizes(watched: Watched, of: str = "gradients", *, along: str = "steps",
     >>> plot_sizes(watched, along="layers").get_ylabel()
     'gradients (root mean square)'
     """
-    plots.word("of", of, "gradients", "activations")
-    plots.word("along", along, "steps", "layers")
+    for name, value, *allowed in (("of", of, "gradients", "activations"), ("along", along, "steps", "layers")):
+        if value not in allowed:
+            raise ValueError(f"plot_sizes: {name} is {' or '.join(map(repr, allowed))}, not {value!r}")
     lines = by_layer(getattr(watched, of))
     if not lines:
         raise InputError("nothing was recorded yet: call the watched model, outside of af.no_grad(), then plot")

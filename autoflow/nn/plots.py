@@ -360,9 +360,3 @@ def blend_colours(first: str, last: str, n: int) -> list[str]:
     steps = np.linspace(0, 1, n) if n > 1 else np.ones(1)
     mixed = [np.rint(ends[0] + t * (ends[1] - ends[0])).astype(np.uint8) for t in steps]
     return [f"#{color.tobytes().hex()}" for color in mixed]
-
-
-def word(name: str, value: str, *allowed: str) -> None:
-    """One of the allowed words."""
-    if value not in allowed:
-        raise ValueError(f"plot_sizes: {name} is {' or '.join(map(repr, allowed))}, not {value!r}")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -18,7 +18,7 @@ import numpy as np
 
 from ..backends.registry import array_type
 from ..base.columns import aligned
-from ..base.errors import AnomalyError, InputError
+from ..base.errors import AnomalyError, InputError, LostGradientError
 from ..base.lazy import show_bar
 from ..base.modes import modes, no_grad
 from ..base.pytree import tree_map
@@ -117,9 +117,10 @@ def fit(
         not. Layers that look at the whole batch (BatchNorm) or draw random numbers (Dropout) are refused. Metrics are
         then measured on the validation data only.
 
-    Raises InputError for data that are empty, of different lengths or not finite; AnomalyError if the loss becomes
-    NaN or infinite, with the parameters as they were before that batch (running statistics have seen it);
-    LostGradientError if model or loss read numbers without asking the node: for the first batch of each size and kind
+    Raises InputError for data that are empty, of different lengths or not finite, and for metrics called as another
+    measure; TypeError if a loss or a metric is not one number; AnomalyError if the loss becomes NaN or infinite, with
+    the parameters as they were before that batch (running statistics have seen it); LostGradientError if the loss is a
+    plain number, or if model or loss read numbers without asking the node: for the first batch of each size and kind
     they run once more, without a trace, and find other numbers there (``af.options.prove``).
 
     >>> from autoflow import nn, optim
@@ -139,20 +140,25 @@ def fit(
         if number is not None and number < 1:
             raise InputError(f"fit: {name} must be at least 1, not {number}")
     generator("fit", rng)
-    metrics, history, best = metrics or {}, History(), Best(model, optimiser)
+    metrics, history, best = checked_metrics(metrics), History(), Best(model, optimiser)
     compute, training_metrics = in_one_piece(model, loss, optimiser), metrics
     if workers is not None or chunks is not None:
         compute, training_metrics = in_parts(model, loss, workers, 16 if chunks is None else chunks), {}
         if metrics and held is None:
             raise InputError("fit: with workers or chunks metrics are measured on validation=(x, y) alone: give it")
     live = LiveDisplay() if view else None
-    for _ in bar(range(epochs), history) if progress and live is None else range(epochs):
+    shown: Any = range(epochs)
+    if progress and live is None:
+        shown = show_bar(shown, plain=True, desc="epochs", file=sys.stderr)
+    for _ in shown:
         switch(model, training=True)
         rows = [train_on(compute, x[b], y[b], optimiser, training_metrics) for b in batches(len(x), batch_size, rng)]
         measured = mean_of(rows)
         if held is not None:
             measured |= {f"val_{name}": v for name, v in evaluate(model, *held, loss, metrics, batch_size).items()}
         history.add(measured)
+        if hasattr(shown, "set_postfix"):
+            shown.set_postfix({name: f"{value:.4g}" for name, value in measured.items()})
         if live is not None:
             history.gradients.append(layer_sizes(model, optimiser.parameters))
             live.draw(history.lines(), history.gradients, (model, x, y))
@@ -206,18 +212,36 @@ def train_on(
 ) -> dict[str, float]:  # fmt: skip
     """One batch: forward, backward, one step. Returns the measures, and the number of examples."""
     error, predictions = compute(x, y)
-    if not np.isfinite(numbers_of(error)).all():
+    measured = {"loss": number_of("loss", error)}
+    if not math.isfinite(measured["loss"]):
         raise AnomalyError(
-            f"the loss of a batch is {float(numbers_of(error))}; the parameters are as they were before it. Lower the "
+            f"the loss of a batch is {measured['loss']}; the parameters are as they were before it. Lower the "
             f"learning rate of {optimiser!r}, or look for log(0), 0/0 and overflows in the model (af.detect_anomaly() "
             f"finds them)."
         )
+    if not hasattr(error, "backward"):
+        raise LostGradientError("the loss is a plain number: compute it without float(...), .item() and .value")
     optimiser.zero_grad()
     error.backward()
     optimiser.step()
     predictions = tree_map(value_of, predictions)
-    measured = {name: float(numbers_of(f(predictions, y))) for name, f in metrics.items()}
-    return {"loss": float(numbers_of(error)), **measured, "n": len(x)}
+    return measured | {name: number_of(name, f(predictions, y)) for name, f in metrics.items()} | {"n": len(x)}
+
+
+def number_of(name: str, x: Any) -> float:
+    """The one number that a loss or a metric has returned."""
+    try:
+        return float(numbers_of(x).item())
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} has to be one number, as np.mean returns it, not {x!r:.60}") from error
+
+
+def checked_metrics(metrics: dict[str, Measure] | None) -> dict[str, Measure]:
+    """The metrics, if none is called as another measure is, which it would replace."""
+    metrics = metrics or {}
+    if taken := {"loss", "val_loss", "n", *[f"val_{name}" for name in metrics]} & {*metrics}:
+        raise InputError(f"a metric cannot be called {min(taken)!r}: another measure has that name")
+    return metrics
 
 
 @no_grad
@@ -227,11 +251,11 @@ def evaluate(
     """Loss and metrics on examples, without training: ``{"loss": ..., "accuracy": ...}``. A Module, and those that a
     function reaches, run in eval mode, and afterwards are in the mode that they were in."""
     x, y = check_data("evaluate: the data", x, y)
-    rows, measures = [], {"loss": loss, **(metrics or {})}
+    rows, measures = [], {"loss": loss, **checked_metrics(metrics)}
     with in_evaluation(model):
         for b in batches(len(x), batch_size):
             predictions = tree_map(value_of, model(x[b]))
-            rows.append({name: float(numbers_of(f(predictions, y[b]))) for name, f in measures.items()} | {"n": len(b)})
+            rows.append({name: number_of(name, f(predictions, y[b])) for name, f in measures.items()} | {"n": len(b)})
     return mean_of(rows)
 
 
@@ -325,12 +349,3 @@ def switch(model: Any, *, training: bool) -> None:
     """Tell a Module whether it is being trained; plain functions have no such mode."""
     if hasattr(model, "train"):
         model.train(training)
-
-
-def bar(epochs: range, history: History) -> Iterator[int]:
-    """The epochs with a progress bar that shows what was measured last, if tqdm is installed."""
-    shown = show_bar(epochs, plain=True, desc="epochs", file=sys.stderr)
-    for epoch in shown:
-        yield epoch
-        if len(history) and shown is not epochs:
-            shown.set_postfix({name: f"{value:.4g}" for name, value in history.epochs[-1].items()})

@@ -129,11 +129,35 @@ def test_a_module_in_a_package(tmp_path, capfd, monkeypatch, how):
     assert "parts.py:2" in out
 
 
+@pytest.mark.parametrize(
+    ("program", "text"),
+    [
+        ("stray/main.py", "import parts; parts.work()"),  # a script beside an __init__.py
+        ("plain.main", "from . import parts; parts.work()"),  # a package without one
+        ("plain", "from plain import parts; parts.work()"),  # its __main__.py
+    ],
+)
+def test_programs_run_as_by_python(tmp_path, capfd, monkeypatch, program, text):
+    for folder in ("stray", "plain"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "parts.py").write_text(
+            "import autoflow as af\ndef work(): (af.Variable(2.0) * 3).backward()"
+        )
+    (tmp_path / "stray" / "__init__.py").touch()
+    file = {"plain": "plain/__main__.py", "plain.main": "plain/main.py"}.get(program, program)
+    (tmp_path / file).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    assert main(["--check", program]) == 0
+    assert "Operations: 1. " in capfd.readouterr().out
+
+
 def test_programs_that_cannot_be_compared(tmp_path, capfd):
     program = tmp_path / "program.py"
     text = (START + "    loss = np.sum(h * w)" + END).replace("default_rng(0)", "default_rng()")
     assert run(program, text) == 2
     assert "Give its random generators a seed" in capfd.readouterr().out
     assert run(program, "import sys; sys.exit(7)") == 7
+    assert run(program, f"import os; os.mkdir({str(tmp_path / 'made')!r})") == 2
+    assert "fails when it is run again, and without input, with FileExistsError" in capfd.readouterr().out
     assert main(["--check", str(tmp_path / "none.py")]) == 2
     assert "there is no program" in capfd.readouterr().err

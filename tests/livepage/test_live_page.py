@@ -710,6 +710,8 @@ def test_wrong_arguments():
         af.live(lambda w, x: np.sum(w * x), {"w": np.ones(3)}, data, optimizer="lbfgs")
     with pytest.raises(ValueError, match="lr has to be positive"):
         af.live(lambda w, x: np.sum(w * x), {"w": np.ones(3)}, data, lr=-1.0)
+    with pytest.raises(ValueError, match="lr has to be positive and finite"):
+        af.live(lambda w, x: np.sum(w * x), {"w": np.ones(3)}, data, lr=np.inf)
     with pytest.raises(ValueError, match=r"saved as \.html"):
         af.live(lambda w, x: np.sum(w * x), {"w": np.ones(3)}, data).save("page.pdf")
 

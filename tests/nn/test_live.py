@@ -117,16 +117,20 @@ def test_a_notebook_gets_a_figure_in_one_cell(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("x", "y", "there"),
+    ("x", "y", "model", "there"),
     [
-        (np.zeros((3, 2)), np.zeros(3, int), True),
-        (np.zeros((3, 3)), np.zeros(3, int), False),
-        (np.zeros((3, 2)), np.zeros(3), False),
-        (np.zeros((3, 2)), np.zeros((3, 1), int), False),
+        (np.zeros((3, 2)), np.zeros(3, int), np.sin, True),
+        (np.zeros((1, 2), int), np.zeros(1, int), np.sin, True),
+        (np.zeros((3, 3)), np.zeros(3, int), np.sin, False),
+        (np.zeros((3, 2)), np.zeros(3), np.sin, False),
+        (np.zeros((3, 2)), np.zeros((3, 1), int), np.sin, False),
+        (np.zeros((3, 2), int), np.zeros(3, int), nn.Embedding(4, 3, rng=np.random.default_rng(0)), False),
+        (np.zeros((3, 2)), np.zeros(3, int), lambda x: {"scores": x}, False),
+        (np.zeros((3, 2)), np.zeros(3, int), lambda x: {}[len(x)], False),
     ],
 )
-def test_where_there_is_a_boundary(x, y, there):
-    assert live.has_boundary(x, y) is there
+def test_where_there_is_a_boundary(x, y, model, there):
+    assert live.has_boundary(model, x, y) is there
 
 
 def test_regression_has_no_boundary(monkeypatch):
@@ -167,6 +171,7 @@ def test_sizes_of_layers():
     g = np.concatenate([np.ravel(last[name].grad) for name in ("1.weight", "1.bias")])
     assert sizes["1"] == pytest.approx(np.sqrt(np.mean(g**2)))
     assert list(sizes) == ["0", "1"]
+    assert live.layer_sizes(model, model[1].parameters()) == {"1": sizes["1"]}  # of layer 0 nobody calls zero_grad
     first, second = [af.Variable([1.0], name="w") for _ in range(2)]
     np.sum(2 * first + 3 * second).backward()
     assert live.layer_sizes(None, [first, second]) == {"w": 2.0, "w 2": 3.0}
