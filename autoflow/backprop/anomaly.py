@@ -62,8 +62,7 @@ def check_operation(node: Any) -> None:
         text = f"{shapes(record)} in {record.rule.name}: every entry met every other. Is that meant?"
         frame = user_frame()
         warnings.warn_explicit(text, UserWarning, frame.f_code.co_filename, frame.f_lineno)
-    found = first_bad(node.value)
-    if found is None:
+    if (found := first_bad(node.value)) is None:
         return
     names = []
     for operand, value in zip(record.operands, record.saved, strict=False):

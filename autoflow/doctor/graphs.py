@@ -165,8 +165,7 @@ def bad_slope(chart: Chart, flow: GradientFlow) -> Finding:
 
 def value_of_saved(record: Record, k: int) -> Any:
     """The value of an operand, if it is still in memory and unchanged."""
-    value = record.saved[k]
-    value = value.reference() if isinstance(value, FreedArray) else value
+    value = v.reference() if isinstance(v := record.saved[k], FreedArray) else v
     is_here = isinstance(value, (np.ndarray, np.generic, int, float, complex))
     return value if is_here and not writer_since(value, record.number) else None
 
@@ -309,9 +308,10 @@ def examine_layers(chart: Chart) -> Iterator[Finding]:
 def squashing(x: Any) -> str:
     """The function that has made a record; softmax and sigmoid also where they are written out."""
     if x.rule.name == "divide" and isinstance(below := x.parents[1], Record) and below.rule.name in ("sum", "add"):
-        above = x.parents[0]
-        parts = [p for p in (above, *below.parents) if p is not None]
-        if all([isinstance(p, Record) and p.rule.name == "exp" for p in parts]):
+        parts = [p for p in (*x.parents[:1], *below.parents) if p is not None]
+        # K / (1 + exp(-x)), as populations grow, is no sigmoid.
+        is_scaled = x.parents[0] is None and (below.rule.name == "sum" or np.any(value_of_saved(x, 0) != 1))
+        if not is_scaled and all([isinstance(p, Record) and p.rule.name == "exp" for p in parts]):
             return "softmax" if below.rule.name == "sum" else "sigmoid"
     return str(x.rule.name)
 
@@ -367,8 +367,8 @@ def examine_targets(chart: Chart) -> Iterator[Finding]:
             if (bounds := BOUNDS.get(name)) and isinstance(target := value_of_saved(r, 1 - k), np.ndarray):
                 outside = np.count_nonzero((target < bounds[0]) | (target > bounds[1]))
                 if 2 * outside > target.size >= LEAST_EXAMPLES:
-                    span = "{:.3g} to {:.3g}".format(*bounds)
-                    text = f"{name} gives {span}, and {outside} of {target.size} targets are outside"
+                    low, high = bounds
+                    text = f"{name} gives {low:.3g} to {high:.3g}, and {outside} of {target.size} targets are outside"
                     yield chart.finding("range", r, text, f"Leave out the last {name}, or scale the targets")
 
 

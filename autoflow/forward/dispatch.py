@@ -56,7 +56,8 @@ def recorded_ufunc(self: Any, ufunc: Any, method: str, inputs: tuple[Any, ...], 
         if is_anothers(ufunc, kinds, inputs, method == "at" or "out" in options):
             return NotImplemented
     if method != "__call__":  # NumPy repeats what was given by name
-        options = {k: v for k, v in options.items() if k not in ("array", "indices") and (k, v) != ("dtype", None)}
+        repeated = ("array", "indices", "dtype") if options.get("dtype") is None else ("array", "indices")
+        options = {k: v for k, v in options.items() if k not in repeated}
     if method == "__call__" and "where" in options and (ufunc in RULES or ufunc in COMPOSED):
         return chosen(ufunc, inputs, options)
     if method == "__call__" and ufunc in RULES:

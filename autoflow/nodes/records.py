@@ -255,9 +255,9 @@ def refuse_older(records: Iterable[Any], start: int) -> None:
         if (found := from_outside(record, start)) is not None:
             name = holder_name(found)
             raise LostGradientError(
-                f"what is differentiated here uses {name}, a node that is not one of its arguments, and no gradient "
-                f"would come back to it: make it an argument (of af.implicit and solvers in theta or args), or use its "
-                f"numbers, {name}.value, if it is a constant"
+                f"what is differentiated here uses {name}, a node for which it is not differentiated, so no gradient "
+                f"would come back to it: make it one of the arguments of argnum= (of af.implicit and solvers, theta or "
+                f"args), or use its numbers, {name}.value, if it is a constant, or af.no_grad() around the call"
             )
 
 

@@ -176,10 +176,10 @@ def chosen(ufunc: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
 
 
 def as_booleans(name: str, where: Any) -> Array:
-    """``where=`` as an array. Numbers are no truth values there: TypeError, as in NumPy."""
-    if (c := as_array(where)).dtype != bool:
+    """``where=`` as an array. Numbers in arrays, unlike those in lists, are no truth values: TypeError, as in NumPy."""
+    if (c := as_array(where)).dtype != bool and hasattr(where, "dtype"):
         raise TypeError(f"{name}: where= takes booleans, not {c.dtype}")
-    return c
+    return as_dtype(c, bool)
 
 
 @variant(np.clip, when=lambda args, options: "where" in options)

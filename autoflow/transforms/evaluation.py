@@ -192,7 +192,8 @@ class Trace:
             raise TypeError(f"argnum={argnum!r} names an argument twice")
         given = [*pytree.tree_leaves(originals), *also]
         switches = modes()
-        self.nested = switches.recording and (switches.depth > 0 or any(map(has_history, given)))
+        others = [x for x in given if type(x) is not np.ndarray]
+        self.nested = switches.recording and (switches.depth > 0 or any(map(has_history, others)))
 
         def run() -> Any:
             first = now()  # all that depends on our leaves is made later

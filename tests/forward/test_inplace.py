@@ -219,6 +219,7 @@ def gauss(x, w):
 def filled_by_copyto(x, w):
     a = np.empty_like(x)
     np.copyto(a, x * w[0])
+    np.copyto(a, w[0], where=[k % 2 for k in range(x.shape[-1])])  # numbers in lists are truth values
     return a * x
 
 
@@ -367,7 +368,7 @@ def test_an_index_array_may_change():
         (lambda x, a: np.add(a, 1, out=np.zeros(4)), LostGradientError, r"af\.zeros"),
         (lambda x, a: np.zeros((2, 4))[0].__iadd__(a), LostGradientError, r"af\.zeros"),
         (lambda x, a: x.assign([1.0, 2.0]), InPlaceError, r"shape \(4,\)"),
-        (lambda x, a: np.copyto(a, 1.0, where=[1, 0, 1, 0]), TypeError, "where= takes booleans"),
+        (lambda x, a: np.copyto(a, 1.0, where=np.array([1, 0, 1, 0])), TypeError, "where= takes booleans"),
     ],
 )
 def test_refused(write, error, words):

@@ -57,6 +57,9 @@ def test_long_arrays_to_the_bit(method, ufunc):
 def test_arguments_by_name(method, ufunc):
     named = {"axis": 1, "dtype": None, **({"indices": [0, 2, 1]} if method == "reduceat" else {})}
     check(lambda x: getattr(ufunc, method)(array=x, **named), X)
+    if ufunc is np.add:
+        named["dtype"] = np.dtype(float)  # it is equal to None
+        assert getattr(ufunc, method)(af.Variable(X.astype(np.float32)), **named).dtype == float
 
 
 @pytest.mark.parametrize(("method", "args"), [("accumulate", ()), ("reduceat", ([0],))])

@@ -71,6 +71,7 @@ def test_safe_division():
     x, y = af.Variable(a), af.Variable(b)
     z = np.divide(x, y, out=np.zeros_like(x), where=b != 0)
     np.testing.assert_array_equal(z.value, [0.0, 1.0, 0.75])
+    np.testing.assert_array_equal(np.divide(x, y, out=np.zeros_like(x), where=[0, 1, 1]).value, z.value)
     z.sum().backward()
     np.testing.assert_array_equal(x.grad, [0.0, 0.5, 0.25])
     np.testing.assert_array_equal(y.grad, [0.0, -0.5, -3 / 16])

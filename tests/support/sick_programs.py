@@ -1679,3 +1679,9 @@ def steps_along_equal_weights(sick: bool) -> Any:
 def column_and_row_of_parameters(sick: bool) -> Any:
     u, v, T = af.Variable(draw(5, 1), name="u"), af.Variable(draw(5), name="v"), draw(5, 5, seed=1)
     return np.mean((np.tanh(u) - T[0]) ** 2 if sick else (u * v - T) ** 2)
+
+
+@pair("range")
+def growth_up_to_a_capacity(sick: bool) -> Any:
+    a, t = af.Variable(0.5, name="a"), np.linspace(-2, 6, 20)
+    return np.mean(((1 if sick else 10) / (1 + np.exp(-a * t)) - 10 / (1 + np.exp(1 - t))) ** 2)

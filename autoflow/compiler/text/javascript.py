@@ -276,7 +276,7 @@ class JavaScript(Writer):
         inside = {buffer: way == start for buffer, start in starts.items()}
         for buffer, where in inside.items():
             view = as_view(buffer, address - starts[buffer]) if where.all() else None
-            if view is not None and dtype in (None, self.dtypes[buffer]):
+            if view is not None and (dtype is None or dtype == self.dtypes[buffer]):
                 return view
         known = ~np.any([*inside.values(), np.zeros(address.shape, bool)], axis=0)
         written = address[known].astype(dtype or float).astype(float)
