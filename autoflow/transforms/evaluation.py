@@ -192,8 +192,7 @@ class Trace:
             raise TypeError(f"argnum={argnum!r} names an argument twice")
         given = [*pytree.tree_leaves(originals), *also]
         switches = modes()
-        others = [x for x in given if type(x) is not np.ndarray]
-        self.nested = switches.recording and (switches.depth > 0 or any(map(has_history, others)))
+        self.nested = switches.recording and (switches.depth > 0 or have_history(given))
 
         def run() -> Any:
             first = now()  # all that depends on our leaves is made later
@@ -373,9 +372,10 @@ def proved_call(f: Callable[..., Any], args: tuple[Any, ...], leaves: list[Any],
     return result
 
 
-def has_history(x: Any) -> bool:
-    """Do gradients flow to it, or under af.vmap to a node inside of it?"""
-    return type(x) is not np.ndarray and (gradient_target(x) is not None or has_nodes_inside(value_of(x)))
+def have_history(xs: list[Any]) -> bool:
+    """Do gradients flow to any of these, or under af.vmap to a node inside of one?"""
+    others = [x for x in xs if type(x) is not np.ndarray]
+    return any([gradient_target(x) is not None or has_nodes_inside(value_of(x)) for x in others])
 
 
 def own_leaves(tree: Any) -> Any:

@@ -21,7 +21,7 @@ from ..extending.joint import joined
 from ..nodes.grads import as_gradient_like, check_numbers
 from ..nodes.nodes import Operation, Variable, gradient_target, operation_from, value_of
 from ..table.shapes import as_array, is_on_host
-from .evaluation import Trace, copy_numbers, has_history, parameters_of
+from .evaluation import Trace, copy_numbers, have_history, parameters_of
 from .forward_pass import ForwardPass, number_leaves
 from .gradient import grad
 
@@ -62,7 +62,7 @@ def vjp(
 
 def is_differentiated(trace: Trace, vectors: list[Any]) -> bool:
     """May what a pass makes of these vectors be differentiated?"""
-    return modes().recording and (trace.nested or modes().depth > 0 or any(map(has_history, vectors)))
+    return modes().recording and (trace.nested or modes().depth > 0 or have_history(vectors))
 
 
 def jvp(f: Callable[..., Any], primals: Any, tangents: Any, *, allow_unused: bool = False) -> tuple[Any, Any]:
