@@ -20,7 +20,7 @@ from ..base.errors import GradientShapeError, SeedError, lost
 from ..base.modes import LEFT, announce, modes, switched
 from ..base.process import Lock, call_without_collector
 from ..nodes import versions
-from ..nodes.cuts import explain, name_before, taken_by
+from ..nodes.cuts import CONSTANTS, explain, name_before, taken_by, tell_of_constants
 from ..nodes.grads import add_gradients, as_gradient_like, cast_gradient, check_numbers, forget_grads
 from ..nodes.nodes import Array, NodeRole, VariableRole, constant_from, gradient_target, value_of
 from ..nodes.rebinding import check_left, original_of, rebound
@@ -119,6 +119,8 @@ def set_gradients(
     """The pass, and what it leaves in ``.grad``. (When it returns, the pairs of a large pass are freed before the
     collector runs again: else it would scan them all.)"""
     pairs = carry_back(root, record, seed, create_graph, limit, (), extra_uses)
+    if CONSTANTS:
+        tell_of_constants(record, pairs)
     with LOCK:
         holders, new = quietly(new_gradients, pairs)  # backward does not warn
         # One call in C for all: not even KeyboardInterrupt leaves some gradients set and others not.

@@ -21,8 +21,10 @@ from ..backprop.snapshots import Snapshot
 from ..base import pytree
 from ..base.errors import CompileError
 from ..base.modes import modes
+from ..base.numbering import now
 from ..base.process import Lock
 from ..base.transformed import FunctionOfFunction
+from ..nodes.cuts import note_constants, take_constants
 from ..nodes.nodes import Array, Node, gradient_target, value_of
 from .matching import Nth, assembler, has_dtype, matcher
 from .report import PlanReport, count_phrase, profile_entry, random_input
@@ -223,7 +225,9 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
          3  add.reduce  ()     float64  2         result 0
         """
         if args:
+            start = now()
             self.at_length(args, {})
+            take_constants(start)
         entry = self.latest_entry()
         if profile:
             return profile_entry(entry, [value_of(x) for x in pytree.tree_leaves(args) if is_array(x)] or None)
@@ -270,7 +274,7 @@ class Entry:
         self.modes, self.switches = modes(), key_of_modes()
         self.guards_hold = recorded.guards.hold
         self.matches = None if options else matcher(args)
-        self.outside = recorded.outside
+        self.outside, self.constants = recorded.outside, recorded.guards.constants
         self.inside: tuple[int, ...] = ()  # which arguments are arrays that the function finds outside, too
         self.arguments = pytree.tree_map(lambda x: Nth(0) if is_array(x) else x, args)
         self.aliases = aliases([x for x in pytree.tree_leaves([args, options]) if is_array(x)])
@@ -328,6 +332,8 @@ class Entry:
             self.free.append(plan)
         if reports:
             raise Reported
+        if self.constants:
+            note_constants(self.constants)
         return self.assemble(results)
 
 
@@ -418,7 +424,8 @@ def compile(
     random numbers drawn inside; arrays of a subclass of ndarray; the time; names looked up by text; ``next`` of an
     iterator from outside; writing into an argument or into something outside; a value that is kept outside; and at the
     second call, if the results are not those of ``f``. With an argument that has a history, inside another
-    transform, and in strict mode, ``f`` runs eagerly. (Else no gradient comes back to a Variable that ``f`` captures.)
+    transform, and in strict mode, ``f`` runs eagerly. (Else no gradient comes back to a Variable that ``f`` captures;
+    a later pass that reaches it gives an UnprovedWarning.)
 
     >>> import autoflow as af
     >>> @af.compile

@@ -7,12 +7,18 @@ and only where nothing is recorded. The text is made when somebody asks for it.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
+from itertools import islice
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from ..base.errors import LostGradientError, UnprovedWarning
 from ..base.modes import modes
+from ..base.numbering import now
 from ..program.places import FILES, Activation, getframe, is_passed
+from .records import ancestors
+from .versions import user_frame, writer_since
 
 
 class Cut(NamedTuple):
@@ -153,3 +159,54 @@ def taken_by(*codes: Any) -> str:
 def named(x: Any) -> str:
     """A node as the program names it: by its own name, or the expression that made it, with the line."""
     return x.name if getattr(x, "_name", None) or not hasattr(x, "grad_fn") or x.grad_fn is None else shown(x.grad_fn)
+
+
+# ---------------------------------------------------------------- nodes that a transform took for constants
+
+
+FARTHEST = 1000  # records behind which no Variable is looked for
+# By file and line of the call: when it was, the numbers of the Variables, and Python's list of warnings of that module.
+CONSTANTS: dict[tuple[str, int], tuple[int, frozenset[int], dict[Any, Any]]] = {}
+
+
+def take_constants(start: int, records: Iterable[Any] = ()) -> frozenset[int]:
+    """The creation numbers of the Variables older than ``start`` that these were computed from, and of those that have
+    been noted since, whose notes go: what was computed with them is not handed out, or is noted once more."""
+    found = [x for r in records for x in (islice(ancestors(r), FARTHEST) if r.parents else (r,))]
+    behind = {x.number for x in found if getattr(x, "_live", None) is True}  # not an argument of a transform
+    for line, (number, variables, _) in [*CONSTANTS.items()]:  # a list: other threads may note some meanwhile
+        if number > start:
+            behind |= variables
+            CONSTANTS.pop(line, None)
+    return frozenset([n for n in behind if n < start])
+
+
+def note_constants(variables: frozenset[int]) -> None:
+    """Plain results that the user gets now depend on these Variables: a pass to one of them may lack a part. That is
+    said by :func:`tell_of_constants`; whether they are a part of its root is not known."""
+    switches, frame = modes(), user_frame()
+    if variables and switches.recording and (switches.strict or switches.prove != "never"):
+        said = frame.f_globals.setdefault("__warningregistry__", {})
+        CONSTANTS[frame.f_code.co_filename, frame.f_lineno] = now(), variables, said
+
+
+def tell_of_constants(root: Any, pairs: Iterable[tuple[Any, Any]]) -> None:
+    """Give an UnprovedWarning, in strict mode a LostGradientError, if a pass from ``root`` has brought a gradient to a
+    Variable that was taken for a constant and not written into since, and plain operands came in later."""
+    for (file, line), (number, variables, said) in [*CONSTANTS.items()]:
+        reached = [x for x, _ in pairs if x.number in variables]
+        lacking = [x.name for x in reached if not writer_since(x._value, number)]
+        is_told = lacking and any([p is None for r in ancestors(root) if r.number > number for p in r.parents])
+        if is_told:
+            name = lacking[0]
+            text = (
+                f"the function that is differentiated, or runs compiled, at {file}:{line} takes {name} for a constant. "
+                f"Now {name} gets a gradient: if what that line gave is a part of the result, the gradient "
+                f"lacks a part. Make {name} an argument, and differentiate the whole by af.grad; or say that it is a "
+                f"constant there: {name}.value, or af.no_grad() around the call"
+            )
+            if modes().strict:
+                raise LostGradientError(text)
+            warnings.warn_explicit(text, UnprovedWarning, file, line, registry=said)
+        if is_told or (reached and not lacking):
+            CONSTANTS.pop((file, line), None)

@@ -563,14 +563,19 @@ def gradient_target(x: Any) -> Any:
     return current_record(x) if isinstance(x, NodeRole) else None
 
 
-def has_nodes_inside(x: Any) -> bool:
-    """Is there a node with a history behind this array, which hides a batch?"""
+def target_inside(x: Any) -> Any:
+    """The :func:`gradient_target` of a node behind this array, which hides a batch; None if there is none."""
     while hasattr(x, "batch_layer"):
         x = x.inner
-        if gradient_target(x) is not None:
-            return True
+        if (target := gradient_target(x)) is not None:
+            return target
         x = value_of(x)
-    return False
+    return None
+
+
+def has_nodes_inside(x: Any) -> bool:
+    """Is there a node with a history behind this array, which hides a batch?"""
+    return hasattr(x, "batch_layer") and target_inside(x) is not None
 
 
 def new_record(

@@ -248,9 +248,8 @@ def from_outside(root: Any, start: int, own: Container[Any] = ()) -> Any:
 
 
 def refuse_older(records: Iterable[Any], start: int) -> None:
-    """Raise LostGradientError if results of what a transform differentiates depend on what is older than ``start``: the
-    transform takes that for a constant. Asked in strict mode, and inside a user's function of plain arrays, where
-    ``start`` is its beginning."""
+    """Raise LostGradientError if what is differentiated in a user's function of plain arrays, which began at ``start``,
+    depends on an older node: the transform takes that for a constant."""
     for record in records:
         if (found := from_outside(record, start)) is not None:
             name = holder_name(found)

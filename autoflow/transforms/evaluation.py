@@ -27,9 +27,9 @@ from ..base.errors import lost
 from ..base.modes import CAPTURED, modes, switched, transforming
 from ..base.numbering import now
 from ..base.types import Array
-from ..nodes.cuts import explain, taken_by
+from ..nodes.cuts import explain, note_constants, take_constants, taken_by
 from ..nodes.grads import cast_gradient
-from ..nodes.nodes import ARGUMENT, Node, NodeRole, Variable, VariableRole, gradient_target, has_nodes_inside, value_of
+from ..nodes.nodes import ARGUMENT, Node, NodeRole, Variable, VariableRole, gradient_target, target_inside, value_of
 from ..nodes.records import refuse_older
 from ..nodes.versions import is_alone
 from ..rules.structure import constant_with_history
@@ -218,17 +218,24 @@ class Trace:
             self.z, self.arguments, self.leaves, self.records, self.first, steps = answer
             z, own, reached = self.z, set(self.records), 0
             self._stops: dict[Any, Any] = {}
+            older: set[Any] = set()
             if forward is not None:
                 self.push = forward(self)
-                reached = len(self.push.order)
+                reached, older = len(self.push.order), self.push.older
             elif unused is None and type(z) is tuple:
                 z = z[:1]
             for x in () if forward else (z,) if isinstance(z, NodeRole) else pytree.tree_leaves(z):
                 if (record := gradient_target(x)) is not None:
-                    self._stops[record], n = stop_set(record, own, self.first)
+                    self._stops[record], n = stop_set(record, own, self.first, older)
                     reached += n
-            if (start := switches.apart or (switches.strict and switches.recording and self.first)) and not self.nested:
-                refuse_older(map(gradient_target, pytree.tree_leaves(self.z)), start)
+            if not self.nested:
+                if z is not self.z or switches.layer:
+                    for x in pytree.tree_leaves(self.z):
+                        older |= {gradient_target(x), target_inside(value_of(x))} - {None, *self._stops, *own}
+                if older and switches.apart:
+                    refuse_older(older, switches.apart)
+                elif older and switches.recording:
+                    note_constants(take_constants(self.first, older))
             if counts is not None:
                 last_steps, last_reached = counts.last
                 if steps != last_steps or reached != last_reached:  # in a third of what looking up a pair takes
@@ -291,7 +298,7 @@ class Trace:
         if not self.is_from_outside(k):
             return g
         if isinstance(record, VariableRole):
-            outer, is_kept = value_of(record), has_nodes_inside(value_of(g))
+            outer, is_kept = value_of(record), target_inside(value_of(g)) is not None
         else:
             outer = self.leaves[k]
             is_kept = source is not None and stop_set(source, {record}, record.number)[0] is not None
@@ -301,7 +308,7 @@ class Trace:
     def is_from_outside(self, k: int) -> bool:
         """May outer functions differentiate the leaf? Not if it is a Variable of ours, without nodes inside (which
         there are under af.vmap)."""
-        is_ours = isinstance(self.records[k], VariableRole) and not has_nodes_inside(value_of(self.records[k]))
+        is_ours = isinstance(self.records[k], VariableRole) and target_inside(value_of(self.records[k])) is None
         return self.nested and not is_ours
 
     def detach_results(self, tree: Any) -> Any:
@@ -313,9 +320,10 @@ class Trace:
         return pytree.tree_map(lambda x: copy_numbers(x) if isinstance(x, NodeRole) or pytree.is_number(x) else x, tree)
 
 
-def stop_set(root: Any, wanted: set[Any], first: int) -> tuple[set[Any] | None, int]:
+def stop_set(root: Any, wanted: set[Any], first: int, ends: set[Any] | None = None) -> tuple[set[Any] | None, int]:
     """Where a pass from ``root`` to the records ``wanted`` may stop: at these, and at what does not depend on them; and
-    from how many records that are not older than ``first`` the root was computed.
+    from how many records that are not older than ``first`` the root was computed. Where the search for them ends,
+    leaves and what is older, is added to ``ends``.
 
     Without this, ``grad(lambda x: np.sum(w @ x))`` would also go back through all that made ``w``. Creation numbers
     make it cheap: nothing older than ``first`` depends on newer records, and operands are older than results.
@@ -334,6 +342,8 @@ def stop_set(root: Any, wanted: set[Any], first: int) -> tuple[set[Any] | None, 
                     older.add(parent)
                 else:
                     queue.append(parent)
+    if older and ends is not None:
+        ends |= older
     if not reached:
         return None, len(queue)
     if not older:
@@ -375,7 +385,7 @@ def proved_call(f: Callable[..., Any], args: tuple[Any, ...], leaves: list[Any],
 def have_history(xs: list[Any]) -> bool:
     """Do gradients flow to any of these, or under af.vmap to a node inside of one?"""
     others = [x for x in xs if type(x) is not np.ndarray]
-    return any([gradient_target(x) is not None or has_nodes_inside(value_of(x)) for x in others])
+    return any([gradient_target(x) is not None or target_inside(value_of(x)) is not None for x in others])
 
 
 def own_leaves(tree: Any) -> Any:

@@ -341,6 +341,7 @@ class ForwardPass:
     order : the records, each after its operands.
     layer : the af.vmap in which they were made; None without one.
     roots : the results; those of the trace that are numbers, if they are not given.
+    older : where the search for the leaves ended elsewhere.
     ends : after which record a tangent is needed no more; None for those of the results.
     still : per choice of leaves that move, where some values stand still whatever these do, as a maximum does that
         another operand is. It is looked at once a tangent is NaN.
@@ -350,7 +351,7 @@ class ForwardPass:
         self.trace, self.layer = trace, modes().layer
         self.roots = number_leaves(trace.z) if roots is None else roots
         self.targets = [gradient_target(z) for z in self.roots]
-        self.order = records_between(self.targets, set(trace.records), trace.first)
+        self.order, self.older = records_between(self.targets, set(trace.records), trace.first)
         self.ends: dict[Any, Any] = {parent: record for record in self.order for parent in record.parents}
         self.ends.update(dict.fromkeys(self.targets))
         self.still: dict[tuple[bool, ...], Still] = {}
@@ -447,18 +448,21 @@ def fit(t: Any, dtype: Any, shape: tuple[int, ...]) -> Any:
     return t if t.shape == shape else np.broadcast_to(t, shape)
 
 
-def records_between(roots: Sequence[Any], leaves: set[Any], first: int) -> list[Any]:
-    """The records that ``roots`` were computed from since ``first``, without the leaves, in the order of creation."""
+def records_between(roots: Sequence[Any], leaves: set[Any], first: int) -> tuple[list[Any], set[Any]]:
+    """The records that ``roots`` were computed from since ``first``, without the leaves, in the order of creation; and
+    the older ones, and other leaves, where the search ends."""
     queue = list(dict.fromkeys([r for r in roots if r is not None and r not in leaves and r.parents]))
-    seen = {*leaves, *queue}
+    seen, older = {*leaves, *queue}, set()
     for record in queue:
         for parent in record.parents:
             if parent is not None and parent not in seen:
                 seen.add(parent)
                 if parent.number >= first and parent.parents:
                     queue.append(parent)
+                else:
+                    older.add(parent)
     queue.sort(key=operator.attrgetter("number"))  # operands are older than results
-    return queue
+    return queue, older
 
 
 def push_any(

@@ -34,6 +34,8 @@ from ..base import pytree
 from ..base.columns import aligned
 from ..base.errors import LOST, AutoflowError, GradcheckError, LostGradientError
 from ..base.modes import modes, switched
+from ..base.numbering import now
+from ..nodes.cuts import take_constants
 from ..nodes.nodes import Variable, value_of
 from ..table.shapes import Array, as_array, positional
 from .gradient import grad
@@ -416,7 +418,7 @@ def check(
         z = to_cpu(f(*pytree.tree_unflatten(inputs, map(brought, everything, libraries))))
         return [part for part in pytree.tree_leaves(z) if pytree.is_number(part)]
 
-    step = 6e-6 if eps is None else eps
+    step, start = 6e-6 if eps is None else eps, now()
     point = Point(flat, [copies[k] for k in checked], [names[k] for k in checked], step, rtol, atol)
     for k in range(order):
         compare(point, report, k + 1)
@@ -429,6 +431,7 @@ def check(
                 checked_run(lambda: flat(*[Variable(copies[k]) for k in checked]), f, inputs)
         except LostGradientError as error:
             report.found.append(str(error))
+    take_constants(start)
     return report
 
 

@@ -21,7 +21,7 @@ from ..base import pytree
 from ..base.errors import SeedError, lost
 from ..base.modes import switched
 from ..base.transformed import FunctionOfFunction
-from ..nodes.cuts import explain
+from ..nodes.cuts import explain, tell_of_constants
 from ..nodes.grads import add_gradients, cast_gradient, checked_grad
 from ..nodes.nodes import Node, NodeRole, Variable, VariableRole, gradient_target, value_of
 from ..table.shapes import Array, as_array
@@ -206,6 +206,7 @@ def gradients(root: Any, nodes: Any = None, seed: Any = None, *, create_graph: b
     """
     if nodes is None:
         pairs = passes.run_pass(root, seed, create_graph=create_graph)
+        tell_of_constants(gradient_target(root), pairs)
         leaves = sorted([(x, g) for x, g in pairs if isinstance(x, VariableRole)], key=lambda pair: pair[0].number)
         return Gradients([(x, _user_gradient(x, g, create_graph)) for x, g in leaves])
     wanted = [nodes] if isinstance(nodes, NodeRole) else pytree.tree_leaves(nodes)
@@ -228,6 +229,7 @@ def _find_gradients(root: Any, records: list[Any], seed: Any, create_graph: bool
         if stop is None:
             return {}
     pairs = passes.run_pass(root, seed, create_graph=create_graph, stop=stop, limit=limit)
+    tell_of_constants(source, pairs)
     ids = {id(record) for record in records}
     return {id(holder): g for holder, g in pairs if id(holder) in ids}
 
@@ -271,8 +273,9 @@ def grad(
     with None where these hold no numbers. Plain arrays; inside another transform, or if an argument is a node with
     a history, nodes, so that they can be differentiated again.
     Everything that ``f`` captures in a closure counts as a constant, even a Variable: its ``grad`` stays as it is, and
-    outside other transforms the result has no history that leads to it (in strict mode that is a LostGradientError,
-    unless under ``af.no_grad``). To differentiate with respect to it as well, make it an argument.
+    outside other transforms the result has no history that leads to it. A later pass to that Variable gives an
+    UnprovedWarning (in strict mode a LostGradientError), unless the call was under ``af.no_grad``. To differentiate
+    with respect to it as well, make it an argument.
 
     Raises LostGradientError if the result depends on none of the arguments; TypeError if it is not one number.
 

@@ -368,8 +368,9 @@ def test_only_what_depends_on_the_arguments_is_visited() -> None:
     w = af.Variable(np.ones(3))
     other = np.sin(w) * 2.0
     trace = Trace(lambda x: x * other.value + np.cos(x), (0,), (np.ones(3),), {})
-    order = forward_pass.records_between([trace.z.grad_fn], set(trace.records), trace.first)
+    order, older = forward_pass.records_between([trace.z.grad_fn], set(trace.records), trace.first)
     assert [r.rule.name for r in order] == ["multiply", "cos", "add"]
+    assert not older
 
 
 # -- linear_transpose ------------------------------------------------------------------------------------------------

@@ -93,6 +93,7 @@ class Guards:
         self.doors: dict[tuple[int, bool, str | None], tuple[Any, Any, Any]] = {}
         self.seen: set[tuple[Any, Any]] = set()  # functions and modules, modules and names
         self.is_recorded = False  # then nothing is refused any more
+        self.constants: frozenset[int] = frozenset()  # numbers of the Variables that results would lead back to
         for x in (*OWN, *self.roots):
             self.note(x)
         self.search(self.roots, [edge for x in self.roots if isinstance(x, type) for edge in reachable.making(x)])

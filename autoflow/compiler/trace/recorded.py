@@ -33,7 +33,9 @@ from ...base import pytree
 from ...base.errors import CompileError
 from ...base.lazy import NN_MODULE
 from ...base.modes import switched
-from ...nodes.nodes import Array, NodeRole, Variable, value_of
+from ...base.numbering import now
+from ...nodes.cuts import CONSTANTS, take_constants
+from ...nodes.nodes import Array, NodeRole, Variable, gradient_target, value_of
 from ...nodes.versions import owner_of
 from ...transforms.shadow import INNER
 from ..matching import Nth, check_result, has_dtype
@@ -153,7 +155,7 @@ def run_once(
     both = zip([*args, *options.values()], [*given[0], *given[1].values()], strict=True)
     rebuilt = [y for x, y in both if type(x) is type(y)]  # not an array, which is a Traced now
     is_unchanged: Any = rebuilt and pytree.watched(rebuilt)
-    before = INNER.set(unproved := dict[int, Any]())
+    before, start = INNER.set(unproved := dict[int, Any]()), now()
     try:
         guard = guard_derivatives(partial(derive, tape))
         with RECORDING.needed_by(tape), switched(wrap_open_record=guard, own_memory=tape.own_memory):
@@ -172,7 +174,11 @@ def run_once(
             )
         tape.settings.check_restored()
         check_result(result, [args, options])
-        tree = pytree.tree_map(lambda x: add_output(tape, x), result)
+        roots: list[Any] = []
+        tree = pytree.tree_map(lambda x: add_output(tape, x, roots), result)
+        if roots or CONSTANTS:
+            guards.constants = take_constants(start, roots)
+            roots.clear()
         del result
     finally:
         INNER.reset(before)
@@ -187,8 +193,10 @@ def run_once(
     return program, tree
 
 
-def add_output(tape: Tape, x: Any) -> Any:
-    """An array in the result becomes an output of the program."""
+def add_output(tape: Tape, x: Any, roots: list[Any]) -> Any:
+    """An array in the result becomes an output of the program. Of a node the record is added to ``roots``."""
+    if issubclass(type(x), NodeRole) and (record := gradient_target(x)) is not None:
+        roots.append(record)
     x = value_of(x)
     if not has_dtype(x):
         return x
