@@ -176,10 +176,9 @@ def states_of(flow: GradientFlow) -> Iterator[tuple[str, int | None]]:
     """The states of one operation in a pass, some with an operand."""
     if flow.came.bad is not None or any([s.bad for s in flow.sent.values()]):
         yield "nan", None
-    if flow.came.nonzero and not flow.sent:  # all its gradients are computed at once
-        yield "flows", None
     if flow.came.nonzero:
-        yield from [("flows" if s.nonzero else "zero", k) for k, s in flow.sent.items() if s.entries]
+        each = [("flows" if s.nonzero else "zero", k) for k, s in flow.sent.items() if s.entries]
+        yield from each if flow.sent else [("flows", None)]  # all its gradients are computed at once
     saved, others = flow.record.saved, TIES.get(flow.record.rule.name)
     if others is not None and isinstance(saved[0], (np.ndarray, np.generic)):
         limits = [saved[k] for k in others] or [0.0]

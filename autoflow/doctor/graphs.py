@@ -46,9 +46,12 @@ GATES = {  # what passes some entries only, and what to do where it passes none
 BOUNDS = {  # of functions that are flat near them
     "tanh": (-1, 1), "erf": (-1, 1), "arctan": (-np.pi / 2, np.pi / 2), "sigmoid": (0, 1), "expit": (0, 1),
 }  # fmt: skip
-TAKEN_BY = {  # by the losses of scores
-    **dict.fromkeys(("log_softmax", "logsumexp", "logaddexp_reduce"), ("softmax",)), "logaddexp": ("sigmoid", "expit"),
+PROBABILITIES = SOFTMAX, *SIGMOIDS = "softmax", "sigmoid", "expit"
+TAKEN_BY = {  # by the losses of scores, and by these functions themselves
+    **dict.fromkeys(("log_softmax", "logsumexp", "logaddexp_reduce", SOFTMAX), (SOFTMAX,)),
+    **dict.fromkeys(("logaddexp", *SIGMOIDS), SIGMOIDS),
 }  # fmt: skip
+CHOICES = "getitem", "take_along_axis"  # of the probabilities of targets
 LOGARITHMS = ("nll_loss", "kl_div")  # losses of logarithms of probabilities
 LEFT = "its numbers have left the graph. Use NumPy's functions on the nodes, not on x.value, float(x) or x.item()"
 ELSEWHERE = "what was computed with {it} does not lead there"
@@ -84,9 +87,9 @@ def diagnose_node(node: Any, *wanted: Any) -> Diagnosis:
     return diagnosis([*stopped, *examine(chart), *unreached(chart, wanted)], chart.summary())
 
 
-def examine(chart: Chart) -> list[Finding]:
-    """All findings in one graph."""
-    return [x for examination in EXAMINATIONS for x in examination(chart)]
+def examine(chart: Chart, examinations: Sequence[Any] = ()) -> list[Finding]:
+    """The findings of these examinations in one graph; without them of all."""
+    return [x for examination in examinations or EXAMINATIONS for x in examination(chart)]
 
 
 def no_history(node: Any, last: Any = None, codes: Sequence[Any] = ()) -> Finding:
@@ -316,6 +319,19 @@ def squashing(x: Any) -> str:
     return str(x.rule.name)
 
 
+def taken_scores(r: Record) -> Any:
+    """The record whose result a loss, a softmax or a sigmoid takes as scores."""
+    if squashing(r) == r.rule.name:
+        return through(next(iter([p for p in r.parents if isinstance(p, Record)]), None), "negative")
+    exp = next(iter([p for p in (r.parents[0], *r.parents[1].parents) if p is not None]))  # where it is written out
+    return through(exp.parents[0], "negative", "subtract")
+
+
+def axis_of(x: Record) -> Any:
+    """The axis along which a softmax adds up to 1; where it is written out, that of the sum."""
+    return (x.parents[1] if x.rule.name == "divide" else x).saved[1]
+
+
 def through(x: Any, *names: str) -> Any:
     """What lies below records of these rules, at their first operand that is a node; None unless that is a record."""
     while isinstance(x, Record) and x.rule.name in names:
@@ -325,15 +341,21 @@ def through(x: Any, *names: str) -> Any:
 
 def examine_scores(chart: Chart) -> Iterator[Finding]:
     """Losses that take a softmax or sigmoid themselves, and are given the result of one; one along the wrong axis."""
+    pairs = {r: x for r in chart.records
+             if (x := taken_scores(r)) is not None and squashing(x) in TAKEN_BY.get(squashing(r), ())}  # fmt: skip
+    for r, x in pairs.items():
+        name, is_loss = squashing(x), squashing(r) not in PROBABILITIES
+        # Three in a row, one along another axis, and that of a number are meant.
+        is_meant = math.prod(r.shape) < LEAST_EXAMPLES or x in pairs or r in pairs.values()
+        is_meant |= name == SOFTMAX and axis_of(x) != axis_of(r)
+        if is_loss or not is_meant:
+            who, what = ("the loss", "takes one itself") if is_loss else ("another", "follows")
+            text = f"{chart.name(x)} has passed a {name}, and {who} {what}"
+            yield chart.finding("twice", x, text, f"Give {who} the scores, without it")
     for r in chart.records:
-        x = through(next(iter([p for p in r.parents if isinstance(p, Record)]), None), "negative")
-        if x is not None and squashing(x) in TAKEN_BY.get(r.rule.name, ()):
-            text = f"{chart.name(x)} has passed a {squashing(x)}, and the loss takes one itself"
-            yield chart.finding("twice", x, text, "Give the loss the scores, without it")
         x = through(r, "getitem", "log", "multiply")
         if x not in (None, r) and "softmax" in squashing(x) and len(x.shape) > 1:
-            below = x.parents[1] if x.rule.name == "divide" else x  # the sum, where it is written out
-            index, axis = r.saved[r.parents[0] is not None], below.saved[1]  # of np.log it is none
+            index, axis = r.saved[r.parents[0] is not None], axis_of(x)  # of np.log it is none
             index = np.nonzero(index) if is_mask(r, index) and index.shape == x.shape else index
             is_each = isinstance(axis, int) and type(index) is tuple and len(index) == len(x.shape)
             chosen = index[axis] if is_each else None
@@ -341,6 +363,23 @@ def examine_scores(chart: Chart) -> Iterator[Finding]:
             if isinstance(chosen, np.ndarray) and not is_pairs and np.array_equal(chosen.ravel(), range(x.shape[axis])):
                 text = f"{squashing(x)} makes {chart.name(x)} add up to 1 along axis {axis}, that of the examples"
                 yield chart.finding("range", x, text, "Take the axis of the classes, axis=1")
+
+
+def lowered_likelihood(chart: Chart) -> Iterator[Finding]:
+    """The logarithms of probabilities of targets, which an index or a mask chooses, added up without a minus before
+    them: for steps that go down their gradient. With weights, as of costs, it may be meant."""
+    for x in [flow.record for flow, is_bare in chart.terms() if is_bare]:
+        way = []
+        while x is not None and (x.rule.name in ("log", *CHOICES) or any([is_mask(x, v) for v in x.saved])):
+            way.append("log" if x.rule.name == "log" else "choice")
+            x = through(x.parents[x.parents[0] is None], "add", "clip", "maximum")  # np.log(p + 1e-12)
+        name = squashing(x) if x is not None else ""
+        if name == "subtract" and getattr(through(x.parents[1], "log"), "rule", x.rule).name in ("sum", "logsumexp"):
+            name = "log_softmax"
+        if sorted(way) == ["choice", "log"][: 1 + (name != "log_softmax")] and name in ("log_softmax", *PROBABILITIES):
+            text = "steps lower the probabilities of the targets, whose logarithms have no minus"
+            yield chart.finding("uphill", chart.start, text, "Go down the negative")
+            return
 
 
 def examine_losses(chart: Chart) -> Iterator[Finding]:
@@ -437,3 +476,4 @@ EXAMINATIONS = (
     examine_readers, examine_values, examine_zeros, examine_units, examine_likeness, examine_layers,
     examine_scores, examine_losses, examine_targets, examine_chains, examine_shapes,
 )  # fmt: skip
+LATE = examine_zeros, examine_units  # of what later steps may bring

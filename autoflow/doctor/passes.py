@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -20,6 +20,7 @@ from ..nodes.records import Record, ancestors
 from ..program.names import Naming
 from .findings import Finding
 
+LINEAR = ("add", "mean", "negative", "stack", "subtract", "sum")  # rules of the sum that a loss with penalties is
 PRODUCTS = ("multiply", "matmul", "dot", "inner", "outer")
 
 
@@ -116,6 +117,19 @@ class Chart:
         x = record.parents[k]
         shown = self.program.operand(record, k) or (self.name(x) if x is not None else otherwise)
         return f"its operand {record.rule.names[k]}" if shown is None else str(shown)
+
+    def terms(self) -> Iterator[tuple[GradientFlow, bool]]:
+        """The terms of the sum that a loss is, and sums of them; for each, is it without a minus and a factor there?"""
+        bare = {self.start: True}
+        for flow in self.flows:
+            r, name = flow.record, flow.record.rule.name
+            if r in bare:
+                bare[r] &= flow.came.sign > 0
+                yield flow, bare[r]
+                live = [p for p in r.parents if p is not None]
+                is_scaled = len(live) == 1 and (name == "multiply" or (name == "divide" and r.parents[1] is None))
+                for p in live if is_scaled or name in LINEAR else ():
+                    bare[p] = bare.get(p, True) and bare[r] and name != "multiply"
 
     def finding(self, kind: str, record: Any, text: str, advice: str = "", **numbers: Any) -> Finding:
         """A finding at a record."""

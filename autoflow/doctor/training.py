@@ -37,16 +37,16 @@ from ..program.names import Naming
 from ..program.source import code_of, computes_with_gradient, expression_of, find
 from ..transforms.shadow import checked_run
 from .findings import Diagnosis, Finding, diagnosis
-from .graphs import diagnose_node, examine, examine_units, examine_zeros, no_history, place_of, unreached
+from .graphs import LATE, diagnose_node, examine, lowered_likelihood, no_history, place_of, unreached
 from .notebook import users_frames
 from .passes import Chart, Size, is_mask, watching
 
 TURNS = 3
 NUMBERS = (int, float, np.generic, np.ndarray)
 ALONG = 0.9  # the least cosine of a step and a gradient in the same direction
-LINEAR = ("add", "mean", "negative", "stack", "subtract", "sum")  # rules of the sum that a loss with penalties is
 PENALTY = {"absolute", "dot", "matmul", "mean", "multiply", "norm", "power", "square", "sum"}  # rules of penalties
 LOSS = re.compile("loss|cost|error|mse|nll|risk|entropy|^[lj][₀-₉]*$", re.IGNORECASE)
+WEIGHTS = re.compile(r"\b(w|b|p|θ|β|theta|beta|weights?|bias|params?|coef\w*)\d*(\W|\[\d+])*$", re.IGNORECASE)
 State = tuple[Any, Any]  # of a Variable: value, gradient
 
 
@@ -238,10 +238,10 @@ def examine_turns(step: Callable[[], Any], roots: tuple[Any, ...]) -> Diagnosis:
         if len(turns) == 1:
             findings += [*examine(charts[0]), *wrong_ways(turn, charts[0])]
         else:
-            late = [x for look in (examine_zeros, examine_units) for x in look(charts[-1])]
-            findings += [replace(x, text=f"in run {len(turns)} {x.text}") for x in late]
+            findings += [replace(x, text=f"in run {len(turns)} {x.text}") for x in examine(charts[-1], LATE)]
         turn.forget()
-    got = {c.name(x) for c in charts[:1] for t in turns for k, x in t.variables.items() if np.any(t.sums.get(k, 0))}
+    got = {c.name(x) for t, own in zip(turns, charts, strict=False) for c in (charts[0], own)
+           for k, x in t.variables.items() if np.any(t.sums.get(k, 0))}  # fmt: skip
     # A factor that was 0 in one run, and not in others, is chance, or a layer that begins with 0 and learns.
     findings = [x for x in findings if x.kind != "zero factor" or not got >= {*x.numbers["variables"]}]
     examined = charts[0].summary() if charts else ""
@@ -253,7 +253,7 @@ def examine_turns(step: Callable[[], Any], roots: tuple[Any, ...]) -> Diagnosis:
         namesakes = {x.name for t in turns for x in t.variables.values()} if known.isdisjoint(map(id, trained)) else ()
         missing = [p for p in trained if id(p) not in known and p.name not in namesakes]
         findings += unreached(charts[0], missing, turns[0].variables, *codes_of(*roots))
-        findings += growing_loss(turns, charts[0])
+        findings += [*directions(turns, charts[0]), *grown_by_decay(turns)]
         charts.clear()  # a record of a view may hold the node that it is a view of
         findings += [*kept(turns), *made_in_each_run(turns[-1]), *unmoved(turns, used, roots)]
         if all([x.kind != "lost" for x in findings]):
@@ -399,15 +399,9 @@ def wrong_ways(turn: Turn, chart: Chart) -> Iterator[Finding]:
     # A penalty is computed from parameters alone, perhaps through a mask, and not from data, as the fit is.
     data = {r for r in chart.records for p, v in zip(r.parents, r.saved, strict=False)
             if p is None and getattr(v, "size", 1) > 1 and not is_mask(r, v)}  # fmt: skip
-    terms = {start} if data and LOSS.search(chart.name(start)) else set[Any]()
-    for flow in [flow for flow in chart.flows if terms]:
-        r, live = flow.record, [p for p in flow.record.parents if p is not None]
-        if r not in terms:
-            continue
-        is_scaled = len(live) == 1 and (r.rule.name == "multiply" or (r.rule.name == "divide" and r.parents[1] is None))
-        terms.update(live if is_scaled or r.rule.name in LINEAR else ())
-        grows = r.shape == () and (r.value or 0) > 0 > flow.came.sign
-        below = [*ancestors(r)] if grows else []
+    terms = chart.terms() if data and LOSS.search(chart.name(start)) else ()
+    for r in [flow.record for flow, _ in terms if flow.came.sign < 0]:
+        below = [*ancestors(r)] if r.shape == () and (r.value or 0) > 0 else []
         leaves, rules = [id(x) for x in below if not isinstance(x, Record)], {getattr(x, "rule", None) for x in below}
         is_penalty = len(leaves) == 1 and data.isdisjoint(below) and {x.name for x in rules if x} <= PENALTY
         if is_penalty and np.sum(np.real(moved.get(leaves[0], 0) * np.conj(chart.sums[leaves[0]]))) < 0:
@@ -526,31 +520,62 @@ def aim_of(chart: Chart) -> tuple[float, float]:
     return (float("nan") if value is None else float(np.sum(np.real(value)))), 1.0
 
 
-def growing_loss(turns: list[Turn], chart: Chart) -> Iterator[Finding]:
-    """A loss that grows: steps go up the gradient, or are longer than twice the inverse of the curvature."""
+def directions(turns: list[Turn], chart: Chart) -> Iterator[Finding]:
+    """A loss that grows: steps go up the gradient, or are longer than twice the inverse of the curvature. And a
+    likelihood that steps lower."""
     steps, first, second, losses = turns[0].steps, turns[0].sums, turns[1].sums, [t.loss for t in turns]
+    own, later = [t.variables for t in turns[:2]]
+    is_plain = own.keys().isdisjoint(later) and [x.shape for x in own.values()] == [x.shape for x in later.values()]
+    if is_plain:  # arrays: for each run af.grad has made Variables
+        pairs = [*zip(own, later, strict=True)]
+        steps = {a: turns[1].before[b][0] - turns[0].before[a][0] for a, b in pairs}
+        second = {a: second[b] for a, b in pairs if b in second}
     keys = [k for k in steps if k in first and k in second]
-    if not keys or not losses[0] < losses[1] < losses[2]:
-        return
-    s, g, h = [np.concatenate([np.ravel(x[k]) for k in keys]) for x in (steps, first, second)]
+    s, g, h = [np.concatenate([np.zeros(0), *[np.ravel(x[k]) for k in keys]]) for x in (steps, first, second)]
     long, steep = Size.of(s).rms, Size.of(g).rms
+    if not 0 < long * steep < math.inf:
+        return
     s, g, h = [np.concatenate([x.real, x.imag]) for x in (s / long, g / steep, h / steep)]
     rate, n = long / steep, np.dot(s, s)
     along, curvature = np.dot(s, g) / n, np.dot(s, h - g) / n / rate
+    if along < 0:
+        yield from lowered_likelihood(chart)
+    if not losses[0] < losses[1] < losses[2]:
+        return
     shown = f"the loss grows ({', '.join([f'{x:.3g}' for x in losses])})"
-    # An attack on a frozen model does the same, and means it.
+    # An attack on a frozen model does the same, and means it; one on plain arrays is known by what it changes.
     constants = [cut_of(c) for r in chart.records if r.extra is not None for c in r.extra.constants.values()]
     is_attack = any([cut is not None and cut.cause == "frozen" for cut in constants])
+    is_attack |= is_plain and not any([WEIGHTS.search(chart.program.first_use(own[k]) or "") for k in keys])
+    is_loss = any([LOSS.search(x) for x in (chart.name(chart.start), code_of(chart.start).co_name)])
     if turns[0].sign < 0 and along < 0 and not is_attack:
         text, advice = f"{shown}: backward() starts from its negative", "To lower it, call loss.backward()"
         yield chart.finding("uphill", chart.start, text, advice)
-    elif along > ALONG and LOSS.search(chart.name(chart.start)) and not is_attack:
-        advice = "To lower it, subtract: w -= lr * w.grad"
+    elif along > ALONG and is_loss and not is_attack:
+        advice = f"To lower it, subtract: w {'= w - lr * gradient' if is_plain else '-= lr * w.grad'}"
         yield chart.finding("uphill", chart.start, f"{shown}: steps go up its gradient", advice)
     elif along < -ALONG and rate * curvature > 2:
         advice = f"A learning rate of {rate:.3g} is too large: take less than 2 / {curvature:.3g} = {2 / curvature:.2g}"
         text = f"{shown}: steps are too long for its curvature"
         yield chart.finding("learning rate", chart.start, text, advice, rate=rate, curvature=curvature)
+
+
+def grown_by_decay(turns: list[Turn]) -> Iterator[Finding]:
+    """Steps that are, in all runs, the same multiples of the gradient, downwards, and of the Variable itself, upwards:
+    a decay of the wrong sign."""
+    found = {}
+    for key, x in [(k, x) for k, x in turns[0].variables.items() if x.size > 2 and x.dtype.kind == "f"]:
+        if all([key in t.steps and key in t.sums for t in turns]):
+            rows = [[np.ravel(a) for a in (t.steps[key], t.sums[key], t.before[key][0])] for t in turns]
+            s, g, w = np.concatenate(rows, axis=1, dtype=float)
+            if np.isfinite([s, g, w]).all() and not is_multiple(g, w):
+                a, b = np.linalg.lstsq(np.stack([g, w], axis=1), s, rcond=None)[0]
+                is_sum = np.allclose(a * g + b * w, s, rtol=1e-6, atol=1e-9 * Size.of(s).rms)
+                if is_sum and a < 0 and b * Size.of(w).rms > 1e-6 * Size.of(s).rms:
+                    found[x] = -b / a
+    for x, share in [*found.items()][:1]:
+        text = f"steps add multiples of {', '.join([x.name for x in found])} to the same: a decay of the wrong sign"
+        yield Finding("uphill", text, f"Go down {x.name}.grad + {share:.3g} * {x.name}.value", place_of(x))
 
 
 def became_nan(turns: list[Turn]) -> Iterator[Finding]:

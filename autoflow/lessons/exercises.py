@@ -90,8 +90,7 @@ def shown(answer: Any) -> str:
     value = plain(answer)
     single = isinstance(value, (float, int, np.ndarray, np.generic)) and np.ndim(value) == 0
     if single and np.asarray(value).dtype.kind in "iuf":
-        number = float(value)
-        return f"{number:.6g}" if math.isfinite(number) else str(number)
+        return f"{float(value):.6g}"
     text = " ".join(str(value).split())
     return text if len(text) <= 40 else text[:39] + "…"
 

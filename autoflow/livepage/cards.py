@@ -43,10 +43,6 @@ class Face(Card):
         """Operands have no rows: arrows are spread along the edge."""
         return 0
 
-    def out(self, result: int | None) -> int:
-        """Nor has the result."""
-        return 0
-
 
 def draw(study: Study) -> GraphData:
     """The graph of the loss, under the names of the user's source."""
@@ -66,9 +62,10 @@ def describe(study: Study, picture: GraphData) -> tuple[Cards, list[tuple[int, i
     cards: Cards = []
     wanted: list[tuple[int, int]] = []
     for v in picture.nodes:
-        title = v.word.partition(",")[0].partition(" ")[0] if is_cut(v.title) else clip(v.title, LONGEST)
+        name = v.name if v.kind == "Variable" or v.name in study.moving else v.title
+        title = v.word.partition(",")[0].partition(" ")[0] if is_cut(name) else clip(name, LONGEST)
         card: dict[str, Any] = {
-            "kind": v.kind, "title": title, "name": v.title, "word": v.word, "shape": v.value.shape,
+            "kind": v.kind, "title": title, "name": name, "word": v.word, "shape": v.value.shape,
             "grad": None, "map": None,
         }  # fmt: skip
         if v.kind == "Variable":

@@ -19,7 +19,7 @@ root.innerHTML = `<style>${A.css}</style><div class="page" data-id="page" role="
   <label data-id="momentumLabel">momentum <input data-id="momentum" type="range" min="0" max="0.98" step="0.02"><output data-id="momentumText"></output></label>
   <label>steps per frame <select data-id="many"><option>1<option>2<option>5<option>20<option>100</select></label>
 </div>
-<div class="top">
+<div class="top${P ? "" : " two"}">
   ${P ? `<section><h2>${A.kind === "pairs" ? "prediction and target" : "data and prediction"}</h2>
   <canvas data-id="plane" tabindex="0" role="application" aria-label="data and prediction: N chooses the next point, arrows move it"></canvas>
   <p class="hint">${hints[A.kind] ?? "Drag a point. Keys: N, then arrows."}</p></section>` : ""}
@@ -83,14 +83,21 @@ $("quiz").onchange = () => { if (picked) ask(); state.dirty = true; };
 $("all").ontoggle = () => (state.dirty = true);
 if (A.full) $("theme").onclick = () => document.documentElement.setAttribute("theme", theme.dark ? "light" : "dark");
 
-const scrub = (e) => {
-  if (!e.buttons) return;
-  const to = Math.max(0, Math.min(state.last, stepAt(e)));
+const scrubTo = (step) => {
+  const to = Math.max(0, Math.min(state.last, step));
   stop(() => go(to) || go(Math.max(to, state.last - RING + 1)));
 };
+const scrub = (e) => { if (e.buttons) scrubTo(stepAt(e)); };
 $("losses").onpointerdown = (e) => { e.target.setPointerCapture(e.pointerId); scrub(e); };
 $("losses").onpointermove = scrub;
 $("losses").onlostpointercapture = tell;
+$("losses").onkeydown = (e) => { // (the arrows make steps, also new ones)
+  const to = { Home: 0, End: state.last, PageUp: state.at + 10, PageDown: state.at - 10 }[e.key];
+  if (to === undefined) return;
+  scrubTo(to);
+  tell();
+  consume(e);
+};
 if (P) {
   const plane = $("plane");
   plane.onpointerdown = (e) => {
@@ -123,7 +130,7 @@ if (P) {
   const target = e.composedPath()[0];
   if (e.ctrlKey || e.metaKey || e.altKey || target.matches?.("input, select, summary, textarea")) return;
   if (e.key === "Escape") { pick(null); return; }
-  const key = e.key === " " && !target.matches?.("button") ? "play" : { ArrowRight: "one", ArrowLeft: "back", r: "reset" }[e.key];
+  const key = e.key === " " && !target.matches?.("button") ? "play" : { ArrowRight: "one", ArrowLeft: "back", r: "reset", R: "reset" }[e.key];
   if (key) { e.preventDefault(); $(key).click(); }
 });
 
@@ -143,7 +150,7 @@ function draw() {
   const said = { ariaValueMax: state.last, ariaValueNow: state.at, ariaValueText: `step ${state.at}, loss ${short(losses[state.at])}` };
   Object.assign(slider, said);
   $("status").textContent = `step ${state.at.toLocaleString("en")}` + (state.at < state.last ? ` of ${state.last.toLocaleString("en")}` : "")
-    + (broken ? " · the loss is no number: step back, and take a smaller learning rate" : state.playing ? ` · ${Math.round(pace.frames)} frames a second` : "");
+    + (broken ? ` · the loss is no number: ${isFinite(losses[state.at - 1]) && ring[state.at % RING].made !== undefined ? "step back, and take a smaller learning rate" : "change a weight, or reset"}` : state.playing ? ` · ${Math.round(pace.frames)} frames a second` : "");
 }
 function frame(now) {
   pace.runs = host.isConnected;

@@ -22,9 +22,10 @@ function mark() { // the card under the pointer lights up its expression, the pi
 }
 
 function pick(c, focus) {
+  const box = $("panel"), was = picked, within = box.contains(root.activeElement); // the focus goes where it came from
   [picked, cell, answered] = [c ?? null, 0, false];
-  const box = $("panel");
   if (!picked) {
+    if (within) drawn.find((card) => card.c === was)?.g.focus({ preventScroll: true });
     box.innerHTML = `<h2>your program</h2><pre class="whole"></pre><p class="hint">Point at a card to see its expression. Click
       it for its derivative. Drag inside a weight’s card to change the weight.</p>`;
     mark();

@@ -114,6 +114,10 @@ SAID = {
     "a_mask_in_which_nothing_is_left": "mask is 0 everywhere, so nothing comes to (X @ w) ** 2: w gets no",
     "frozen_in_a_loop": "weight is frozen (line",
     "array_of_an_output": "numbers leave the graph at np.asarray(net(X)) (line",
+    "likelihood_that_steps_lower": "the targets, whose logarithms have no minus (line",
+    "decay_of_the_wrong_sign": "of 0.weight, 0.bias to the same: a decay of the wrong sign (line",
+    "up_the_gradient_of_arrays": "steps go up its gradient (line",
+    "sigmoid_of_a_sigmoid": "net(X) has passed a sigmoid, and another follows (line",
     "labels_that_begin_at_1": "nn.cross_entropy(X @ W, LABELS + sick)): cross_entropy: label 3 is not one of",
     "dead_below_another_layer": "relu passes 0 of 60 entries of X @ W1: W1 gets no gradient",
 }

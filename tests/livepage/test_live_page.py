@@ -664,10 +664,30 @@ def test_units_of_layers_are_maps_and_their_weights_are_not():
     assert {(3, 3), ()} <= operations
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_cards_have_room_and_do_not_overlap(name):
-    for layout in page_of(name).about["layouts"].values():
+def penalised():
+    """Weights of three layers are used once more, far below, so that their arrows begin anew there."""
+    shapes = {"W1": (2, 16), "b1": 16, "W2": (16, 16), "b2": 16, "W3": (16, 1), "b3": 1}
+
+    def predict(p, x):
+        h = np.tanh(x @ p["W1"] + p["b1"])
+        h = np.tanh(h @ p["W2"] + p["b2"])
+        return (h @ p["W3"] + p["b3"])[:, 0]
+
+    def loss(p, x, t):
+        return np.mean(np.maximum(0, 1 - t * predict(p, x))) + 1e-3 * sum([np.sum(p[f"W{k}"] ** 2) for k in (1, 2, 3)])
+
+    return af.live(loss, {name: np.ones(shape) for name, shape in shapes.items()}, (np.ones((40, 2)), FEW[:1]), predict)
+
+
+@pytest.mark.parametrize("name", [*MODELS, "penalised"])
+def test_cards_have_room_and_do_not_overlap_and_arrows_end_at_them(name):
+    for layout in (penalised() if name == "penalised" else page_of(name)).about["layouts"].values():
         boxes = layout["boxes"]
+        for _, target, _, _, *points in layout["edges"]:
+            (x, y, wide, high), tip = boxes[target], points[-2:]
+            along, across = (tip[1] - y, tip[0] - x) if layout["down"] else (tip[0] - x, tip[1] - y)
+            assert abs(along) < 1
+            assert 0 < across < (wide if layout["down"] else high)
         assert all([wide >= 100 and high >= 20 for _, _, wide, high in boxes])
         for (x, y, wide, high), (a, b, w, h) in itertools.combinations(boxes, 2):
             assert x + wide <= a or a + w <= x or y + high <= b or b + h <= y
@@ -874,6 +894,67 @@ def test_the_table_hides_what_is_to_be_guessed_and_space_picks_a_card(show):
     one.run("card('b').g.focus()")
     one.press(" ")
     assert one.run("[L.state.playing, root.querySelector('.panel h2').textContent[0]]") == [False, "b"]
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+@pytest.mark.xdist_group("browser")
+def test_keys_go_through_time_and_the_focus_comes_back(show):
+    one = show(page_of("logistic").to_html())
+    one.run("for (let k = 0; k < 30; k++) L.step(); $('losses').focus()")
+    for key, at in {"Home": 0, "PageUp": 10, "PageDown": 0, "End": 30, "ArrowLeft": 29, "ArrowRight": 30}.items():
+        one.press(key)
+        assert one.run("[L.state.at, L.state.last]") == [at, 30], key
+    one.press("R")
+    assert one.run("L.state.last") == 0
+    for close in ("0", "$('close').focus() ?? $('close').click()"):
+        one.run("card('w').g.focus()")
+        one.press("Enter")
+        assert one.run("root.activeElement === $('values')")
+        one.run(close)
+        one.press("Escape")
+        assert one.run("root.activeElement === card('w').g"), close
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+@pytest.mark.xdist_group("browser")
+def test_what_to_do_where_the_loss_is_no_number(show):
+    with np.errstate(invalid="ignore"):
+        one = show(af.live(lambda w: np.sum(np.log(w) + w**2), np.array([-1.0, 2.0])).to_html())
+    said = "frames(2).then(() => $('status').textContent)"
+    change, back = ["is no number: " + text for text in ("change a weight, or reset", "step back, and take a smaller")]
+    assert change in one.run(said)
+    one.run("L.step()")
+    assert change in one.run(said)
+    one.run("L.go(0); L.pick(card('w').c, true)")
+    one.run("$('values').focus()")
+    for _ in range(22):
+        one.press("+")
+    assert one.run(said) == "step 0"
+    one.run("L.state.rate = 9; L.step()")
+    assert back in one.run(said)
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+@pytest.mark.xdist_group("browser")
+@pytest.mark.parametrize("width", [400, 800, 1280])
+def test_long_names_and_no_data_have_room(width, show):
+    def loss(slope_of_the_line_through_the_points, intercept_of_the_line_through_the_points):
+        return (slope_of_the_line_through_the_points-intercept_of_the_line_through_the_points-3)**2  # fmt: skip
+
+    names = ["slope_of_the_line_through_the_points", "intercept_of_the_line_through_the_points"]
+    page = af.live(loss, dict.fromkeys(names, np.array(1.0)))
+    cards = page.about["cards"][:2]
+    assert [c["name"] for c in cards] == names
+    assert [c["title"] for c in cards] == ["slope_of_the_lin…", "intercept_of_the…"]
+    one = show(page.to_html(), width=width)
+    assert one.run("[...root.querySelectorAll('pre')].every((x) => x.scrollWidth <= x.clientWidth)")
+    right = "(x) => x.getBoundingClientRect().right"
+    assert one.run(f"Math.max(...[...$('page').querySelector('.top').children].map({right}))") == pytest.approx(
+        one.run(f"({right})($('page').querySelector('.below'))"), abs=1
+    )
 
 
 def points(rows, t, predict, params):

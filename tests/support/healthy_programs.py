@@ -669,3 +669,126 @@ def fits_that_are_squares_of_the_parameter() -> Any:
         opt.step()
 
     return step
+
+
+def descend(loss: Callable[[], Any], *parameters: Any) -> Callable[[], None]:
+    """A step of an optimiser down a loss."""
+    opt = af.optim.SGD(parameters, lr=0.05)
+
+    def step() -> None:
+        opt.zero_grad()
+        value = loss()
+        value.backward()
+        opt.step()
+
+    return step
+
+
+EACH, HARM = np.arange(40), np.abs(RNG.normal(size=40))
+LOWERED: dict[str, Callable[[Any], Any]] = {  # of the logarithms of two probabilities: some are lowered, as is meant
+    "preferences": lambda p: np.mean(nn.softplus(p[EACH, 1 - LABELS] - p[EACH, LABELS])),
+    "costs of what was drawn": lambda p: np.mean(p[EACH, LABELS] * HARM),
+    "costs of 0 and 1": lambda p: np.mean((HARM > 0.5) * p[EACH, LABELS]),
+    "the cost of one": lambda p: p[0, 1] * 2.5,
+    "rewards below 0": lambda p: -np.mean(p[EACH, LABELS] * -HARM),
+    "divided by a negative number": lambda p: np.sum(p[EACH, LABELS]) / -40,
+    "negative targets": lambda p: np.sum(-np.eye(2)[LABELS] * p) / 40,
+    "from 0": lambda p: 0 - np.mean(p[EACH, LABELS]),
+    "an adversary": lambda p: -2 * np.mean(p[EACH, LABELS]) - 0.1 * -np.mean(p[EACH, 1 - LABELS]),
+    "no probability is sure": lambda p: -np.mean(p[EACH, LABELS]) + 0.1 * np.mean(np.sum(np.exp(p) * p, axis=1)),
+}
+for lowered in LOWERED.values():
+
+    @healthy
+    def probabilities_that_are_lowered(lowered: Callable[[Any], Any] = lowered) -> Any:
+        W = weights(3, 2, name="W")
+        return descend(lambda: lowered(nn.log_softmax(X @ W)), W)
+
+
+@healthy
+def a_maker_that_lowers_what_the_judge_doubts() -> Any:
+    G, D = weights(2, 3, name="G"), weights(3, name="D", seed=2)
+    making, judging, rng = af.optim.SGD([G], lr=0.01), af.optim.SGD([D], lr=0.01), np.random.default_rng(0)
+
+    def step() -> None:
+        z = rng.normal(size=(20, 2))
+        judging.zero_grad()
+        fake = np.log(1 - nn.sigmoid((z @ G).detach() @ D))
+        (-np.mean(np.log(nn.sigmoid(X @ D))) - np.mean(fake)).backward()
+        judging.step()
+        making.zero_grad()
+        np.mean(np.log(nn.sigmoid(-(z @ G @ D)))).backward()
+        making.step()
+
+    return step
+
+
+def distance(w: Any) -> Any:
+    """Of a line from the targets."""
+    return np.mean((X @ w - T) ** 2)
+
+
+def normalised(w: Any) -> Any:
+    """A vector of length 1."""
+    return w / np.linalg.norm(w)
+
+
+def error(w: Any) -> Any:
+    """It grows where its sign is wrong."""
+    return np.mean(nn.softplus(-(2 * LABELS - 1) * (X @ w)))
+
+
+gradient_of_error = af.grad(error)
+UPDATES: dict[str, Callable[[Any], Any]] = {  # of plain weights
+    "steps": lambda w: w - 0.1 * gradient_of_error(w),
+    "decay": lambda w: w - 0.1 * (gradient_of_error(w) + 0.01 * w),
+    "on the sphere": lambda w: normalised(w - 0.1 * gradient_of_error(w)),
+    "looking at the steepest place near": lambda w: w - 0.1 * gradient_of_error(w + 0.1 * normalised(w + 1)),
+    "noise": lambda w: w - 0.1 * gradient_of_error(w) + 0.1 * RNG.normal(size=3),
+    "other places": lambda w: RNG.normal(size=3) + 0 * gradient_of_error(w),
+    "up a likelihood": lambda w: w + 0.1 * af.grad(lambda w: -error(w))(w),
+    "Newton": lambda w: w - np.linalg.solve(af.hessian(distance)(w), af.grad(distance)(w)),
+}
+for update in UPDATES.values():
+
+    @healthy
+    def plain_weights_in_a_box(update: Callable[[Any], Any] = update) -> Any:
+        box = {"w": np.ones(3)}
+        return lambda: box.update(w=update(box["w"]))
+
+
+@healthy
+def an_attack_by_plain_gradients() -> Any:
+    w, box = np.ones(3), {"x": X[:5].copy()}
+
+    def loss(w: Any, x: Any) -> Any:
+        return np.mean(nn.softplus(-(2 * LABELS[:5] - 1) * (x @ w)))
+
+    def step() -> None:
+        box["x"] = box["x"] + 0.1 * af.grad(loss, argnum=1)(w, box["x"])
+
+    return step
+
+
+@healthy
+def weights_kept_on_the_sphere() -> Any:
+    w = weights(3, name="w")
+
+    def step() -> None:
+        w.zero_grad()
+        np.mean((X @ w - T) ** 2).backward()
+        w.value = normalised(w.value - 0.05 * w.grad)
+
+    return step
+
+
+@healthy
+def slopes_at_points_one_after_another() -> Any:
+    points, found = np.linspace(0.0, 2.0, 9), []
+    return lambda: found.append(af.grad(lambda w: w**2)(points[len(found)]))
+
+
+@healthy
+def sigmoids_in_a_chain() -> Any:
+    h = weights(20, name="h")
+    return np.sum(nn.sigmoid(nn.sigmoid(nn.sigmoid(h))))

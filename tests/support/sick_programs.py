@@ -1685,3 +1685,103 @@ def column_and_row_of_parameters(sick: bool) -> Any:
 def growth_up_to_a_capacity(sick: bool) -> Any:
     a, t = af.Variable(0.5, name="a"), np.linspace(-2, 6, 20)
     return np.mean(((1 if sick else 10) / (1 + np.exp(-a * t)) - 10 / (1 + np.exp(1 - t))) ** 2)
+
+
+def descend(loss: Callable[[], Any], *parameters: Any) -> Callable[[], None]:
+    """A step of an optimiser down a loss."""
+    opt = af.optim.SGD(parameters, lr=0.05)
+
+    def step() -> None:
+        opt.zero_grad()
+        value = loss()
+        value.backward()
+        opt.step()
+
+    return step
+
+
+def written_softmax(x: Any) -> Any:
+    """As in a textbook."""
+    e = np.exp(x - np.max(x, axis=1, keepdims=True))
+    return e / np.sum(e, axis=1, keepdims=True)
+
+
+LIKELIHOODS: list[Callable[[Any], Any]] = [  # of the labels, of scores of three classes
+    lambda s: np.mean(nn.log_softmax(s)[np.arange(20), LABELS]),
+    lambda s: np.sum(np.log(written_softmax(s)[np.arange(20), LABELS] + 1e-12)) / 20,
+    lambda s: np.mean((s - np.log(np.sum(np.exp(s), axis=1, keepdims=True)))[np.arange(20), LABELS]),
+    lambda s: np.mean(np.take_along_axis(nn.log_softmax(s), LABELS[:, None], axis=1)),
+    lambda s: np.mean(np.sum(np.eye(3)[LABELS] * np.log(nn.softmax(s)), axis=1)),
+    lambda s: sum([np.log(nn.softmax(row))[t] for row, t in zip(s, LABELS, strict=True)]) / 20,
+    lambda s: np.mean(LABELS % 2 * np.log(p := nn.sigmoid(s[:, 0])) + (1 - LABELS % 2) * np.log(1 - p)),
+]
+
+
+for of_scores in LIKELIHOODS:
+
+    @pair("uphill")
+    def likelihood_that_steps_lower(sick: bool, of_scores: Any = of_scores) -> Any:
+        W, X = af.Variable(draw(2, 3), name="W"), draw(20, 2)
+        return descend(lambda: of_scores(X @ W) if sick else -of_scores(X @ W), W)
+
+
+@pair("uphill")
+def decay_of_the_wrong_sign(sick: bool) -> Any:
+    net, X = nn.Sequential(nn.Linear(2, 4, rng=np.random.default_rng(0)), nn.tanh), draw(20, 2)
+
+    def step() -> None:
+        net.zero_grad()
+        nn.cross_entropy(net(X), LABELS).backward()
+        for p in net.parameters():
+            p.value = p.value - 0.05 * (p.grad + (-0.01 if sick else 0.01) * p.value)
+
+    return step
+
+
+@pair("uphill")
+def up_the_gradient_of_arrays(sick: bool) -> Any:
+    params, X, T = {"w": np.zeros(3), "b": np.zeros(())}, draw(20, 3), draw(20, seed=1)
+
+    def loss(p: Any) -> Any:
+        return np.mean((X @ p["w"] + p["b"] - T) ** 2)
+
+    def step() -> None:
+        g = af.grad(loss)(params)
+        params.update({k: p + (0.05 if sick else -0.05) * g[k] for k, p in params.items()})
+
+    return step
+
+
+@pair("learning rate")
+def too_long_for_arrays(sick: bool) -> Any:
+    box, X, T = [np.zeros(3)], draw(20, 3), draw(20, seed=1)
+
+    def step() -> None:
+        box[0] = box[0] - (5.0 if sick else 0.05) * af.grad(lambda w: np.mean((X @ w - T) ** 2))(box[0])
+
+    return step
+
+
+@pair("twice")
+def sigmoid_of_a_sigmoid(sick: bool) -> Any:
+    net, X = nn.Sequential(nn.Linear(2, 1, rng=np.random.default_rng(0)), nn.sigmoid), draw(20, 2)
+    return np.mean(((nn.sigmoid(net(X)) if sick else net(X))[:, 0] - LABELS % 2) ** 2)
+
+
+@pair("twice")
+def sigmoids_written_out(sick: bool) -> Any:
+    w, X = af.Variable(draw(2), name="w"), draw(20, 2)
+    p = 1 / (1 + np.exp(-(X @ w)))
+    return np.mean(((1 / (1 + np.exp(-p)) if sick else p) - LABELS % 2) ** 2)
+
+
+@pair("twice")
+def softmax_of_a_softmax(sick: bool) -> Any:
+    p = nn.softmax(draw(20, 2) @ af.Variable(draw(2, 3), name="W"), axis=1)
+    return -np.mean(np.log(nn.softmax(p, axis=1) if sick else p)[np.arange(20), LABELS])
+
+
+@pair("twice")
+def softmaxes_written_out(sick: bool) -> Any:
+    p = written_softmax(draw(20, 2) @ af.Variable(draw(2, 3), name="W"))
+    return -np.mean(np.log((written_softmax(p) if sick else p)[np.arange(20), LABELS]))

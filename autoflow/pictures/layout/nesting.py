@@ -374,7 +374,7 @@ class RowStrip:
             self.corners[k] = x, raised
             low[r] = raised + self.strip.boxes[k].across + APART
             for i, line in enumerate(self.strip.lines):
-                if line.source == k:
+                if line.source == k and i not in self.stubs:  # which begin at another place
                     self.paths[i] = [((a, b + raised - y) if n < 2 else (a, b), q)
                                      for n, ((a, b), q) in enumerate(self.paths[i])]  # fmt: skip
 
