@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from ..backprop.engine import topological
 from ..base.columns import aligned
 from ..base.errors import lost
+from ..base.groups import grouped
 from ..nodes.cuts import explain
 from ..nodes.nodes import gradient_target
 from ..nodes.records import Record
@@ -95,11 +96,7 @@ def memory_of_graph(node: Any) -> Memory:
     records = sorted([r for r in order if isinstance(r, Record)], key=lambda r: r.number)
     kept = Counter(kept_bytes(order))
     program = Naming(order)
-    lines: dict[Any, list[Record]] = {}
-    for r in records:
-        if kept[id(r)]:
-            place = program.place(r)
-            lines.setdefault((place.file, place.line) if place else None, []).append(r)
+    lines = grouped([((x.file, x.line) if (x := program.place(r)) else None, r) for r in records if kept[id(r)]])
     several = len({key[0] for key in lines if key}) > 1
     found = [line_of(group, program, kept, several) for group in lines.values()]
     total = sum(kept.values())

@@ -214,8 +214,7 @@ def wrong_queue_steps(node: Any, *, visited: bool = True) -> list[Step]:
     graph = lesson(node)
     if any([not v.value.scalar for v in graph.nodes]) or len(graph.outputs) != 1 or not graph.gradients:
         raise ValueError("this lesson is for graphs of numbers: shapes () only, one output, with a gradient")
-    right = steps_of(graph)
-    found = [step for step in right if step.phase in ("start", "forward", "seed")]
+    found = [step for step in steps_of(graph) if step.phase in ("start", "forward", "seed")]
     sums: dict[int, float] = {graph.outputs[0]: 1.0}
     found += list(wrong_order(graph, sums, visited))
     told = [f"{gradient_name(graph, v)} = {numbers(sums.get(v.id, 0.0)).text(graph.look.digits)}, but right is "

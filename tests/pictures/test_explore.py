@@ -590,6 +590,14 @@ def test_a_printed_page_cuts_nothing_off(tmp_path, browser):
 # -- names
 
 
+@pytest.fixture
+def widget():
+    pytest.importorskip("anywidget", reason="the extra `widget` is not installed")
+    from autoflow.pictures.sliders import explore
+
+    return explore.widget
+
+
 def test_names_are_those_of_the_place_where_it_was_made():
     def made():
         u = af.Variable(2.0)
@@ -603,10 +611,7 @@ def test_names_are_those_of_the_place_where_it_was_made():
     assert ">inner<" in data["svg"]
 
 
-def test_the_widget_keeps_names():
-    pytest.importorskip("anywidget", reason="the extra `widget` is not installed")
-    from autoflow.pictures.sliders.explore import widget
-
+def test_the_widget_keeps_names(widget):
     def made():
         data = np.array([1.0, 2.0])
         w = af.Variable(0.5)
@@ -639,10 +644,7 @@ def test_html_for_a_page_of_ones_own():
 # -- the widget
 
 
-def test_the_widget_draws_again_in_python():
-    pytest.importorskip("anywidget", reason="the extra `widget` is not installed")
-    from autoflow.pictures.sliders.explore import widget
-
+def test_the_widget_draws_again_in_python(widget):
     page = explore(lambda x, w: np.tanh(w * x).sum(), x=(-3, 3), w=[1.0, 2.0])
     model = widget(page)
     assert [s["title"] for s in model.inputs] == ["w[0]", "w[1]", "x"]
@@ -653,10 +655,7 @@ def test_the_widget_draws_again_in_python():
     assert "application/vnd.jupyter.widget-view+json" in str(page._repr_mimebundle_())
 
 
-def test_the_widget_records_a_graph_again():
-    pytest.importorskip("anywidget", reason="the extra `widget` is not installed")
-    from autoflow.pictures.sliders.explore import widget
-
+def test_the_widget_records_a_graph_again(widget):
     w = af.Variable([1.0, 2.0], name="w")
     model = widget(explore((w * w).sum()))
     model.values = [3.0, 4.0]
@@ -724,10 +723,7 @@ def widget_page(browser, tmp_path, model, **options):
 
 
 @pytest.mark.browser
-def test_the_widget_in_a_browser(tmp_path, browser):
-    pytest.importorskip("anywidget", reason="the extra `widget` is not installed")
-    from autoflow.pictures.sliders.explore import widget
-
+def test_the_widget_in_a_browser(tmp_path, browser, widget):
     model = widget(explore(lambda x, w: np.tanh(w * x).sum(), x=(-3, 3), w=[1.0, 2.0]))
     page = widget_page(browser, tmp_path, model)
     root = "document.querySelector('.autoflow-widget').shadowRoot"
@@ -815,10 +811,7 @@ def test_steps_downhill_in_the_widget(tmp_path, browser):
 
 @pytest.mark.browser
 @pytest.mark.nightly
-def test_a_run_in_the_widget_waits_for_python(tmp_path, browser):
-    pytest.importorskip("anywidget", reason="the extra `widget` is not installed")
-    from autoflow.pictures.sliders.explore import widget
-
+def test_a_run_in_the_widget_waits_for_python(tmp_path, browser, widget):
     model = widget(explore(lambda x: ((x - 1) ** 2).sum(), x=[2.0]))
     page = widget_page(browser, tmp_path, model, reduced_motion=False)
     slow = """

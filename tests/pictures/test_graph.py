@@ -60,13 +60,6 @@ def test_parts_stand_in_the_order_of_use():
     assert [p.elements[0] for p in parts] == [10.0, 20.0, 30.0]
 
 
-def test_a_shared_node_waits_for_all_its_uses():
-    x = af.Variable(2.0, name="x")
-    a = x * x
-    out = a + a * x
-    assert by_title(graph(out, gradients=True))["x"].gradient.elements == (16.0,)
-
-
 def test_gradients_appear_after_backward_and_are_of_one_pass():
     a5, (x, *_) = lesson()
     before = graph(a5)
@@ -90,24 +83,14 @@ def test_gradients_appear_after_backward_and_are_of_one_pass():
     assert not graph(a5, gradients=False).gradients
 
 
-def test_drawing_changes_nothing():
-    a5, (x, *_) = lesson()
-    graph(a5, gradients=True).to_svg()
-    assert x.grad is None
-    assert a5.grad is None
-
-
-def test_gradients_without_backward():
+def test_gradients_without_backward_change_nothing():
     a5, (x, *_) = lesson()
     g = graph(a5, gradients=True)
+    g.to_svg()
+    assert x.grad is None
+    assert a5.grad is None
     a5.backward()
     np.testing.assert_allclose(by_title(g)["x"].gradient.elements[0], x.grad)
-
-
-def test_x_times_x_has_two_arrows():
-    x = af.Variable(3.0, name="x")
-    g = graph(x * x, gradients=True)
-    assert [(e.source, e.target, e.slot, e.sent.elements) for e in g.edges] == [(0, 1, 0, (3.0,)), (0, 1, 1, (3.0,))]
 
 
 def test_operands_keep_their_order():
@@ -269,16 +252,10 @@ def test_summaries_of_arrays():
     assert numbers(np.array(["a"])).text(4) == "not numbers"
     assert [numbers(np.full(9, v)).blocks() for v in (0.0, 1e-9, 1e-5, 0.01, 1.0, 50.0)] == [0, 0, 1, 4, 6, 6]
     written = {
-        -1.0: "−1",
-        0.00001234: "1.234e−5",
-        3.14159: "3.142",
-        1e300: "1e300",
-        True: "True",
-        -0.0: "0",
-        98765.0: "98765",
-    }
-    assert {v: number(v, 4) for v in written} == written
-    assert [number(v, 4) for v in (float("-inf"), float("nan"), 1234567.0)] == ["−∞", "NaN", "1.235e6"]
+        "−1": -1.0, "1.234e−5": 0.00001234, "3.142": 3.14159, "1e300": 1e300, "True": True, "0": -0.0,
+        "98765": 98765.0, "−∞": float("-inf"), "NaN": float("nan"), "1.235e6": 1234567.0,
+    }  # fmt: skip
+    assert [number(v, 4) for v in written.values()] == [*written]
 
 
 @given(st.lists(st.floats(width=32), max_size=20))
@@ -356,15 +333,10 @@ def test_leaves_alone():
 
 def test_wrong_arguments_say_what_is_right():
     x = af.Variable(1.0, name="x")
-    for words in (
-        {"detail": "all"},
-        {"direction": "left"},
-        {"constants": "none"},
-        {"theme": "blue"},
-        {"engine": "neato"},
-    ):
+    wrong_words = {"detail": "all", "direction": "left", "constants": "none", "theme": "blue", "engine": "neato"}
+    for name, word in wrong_words.items():
         with pytest.raises(ValueError, match="is one of '"):
-            graph(x, **words)
+            graph(x, **{name: word})
     for wrong in (1.0, [], [x, 1.0], None, np.ones(3)):
         with pytest.raises(af.errors.LostGradientError, match="a picture starts from a node"):
             graph(wrong)

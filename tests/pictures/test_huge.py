@@ -5,6 +5,7 @@ import pytest
 
 import autoflow as af
 from autoflow.pictures.model.gathering import Walk
+from autoflow.pictures.pages.listing import Listing
 
 
 @pytest.fixture
@@ -33,6 +34,9 @@ def test_what_is_hidden_and_how_to_see_it(network):
     opened = network.graph(open="layer0/block", depth=0)
     assert "layer0" in [f.title for f in opened.frames]
     assert "for _ in range(120 + k)" in [v.title.rstrip(" 12") for v in opened.nodes]  # loops are boxes, here too
+    lines = Listing(opened)  # each card leads to its own line
+    assert any(lines.nodes)
+    assert lines.cards(opened.drawn) == {str(k): [] if n is None else [n] for k, n in enumerate(lines.nodes)}
     with pytest.raises(ValueError, match="no scope 'nobody'"):
         network.graph(open="nobody")
 

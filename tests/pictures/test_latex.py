@@ -97,41 +97,32 @@ def derivative(f, *values):
 @pytest.mark.parametrize(
     ("f", "expected"),
     [
-        (np.sin, r"\cos x"),
-        (np.cos, r"-\sin x"),
-        (np.tan, "1 + z^{2}"),
-        (np.exp, "z"),
-        (np.log, r"\frac{1}{x}"),
-        (np.log2, r"\frac{1}{\log 2 \cdot x}"),
-        (np.sqrt, r"\frac{1}{2 \, z}"),
-        (np.tanh, "1 - z^{2}"),
-        (np.sinh, r"\cosh x"),
-        (np.arctan, r"\frac{1}{1 + x^{2}}"),
-        (np.arcsin, r"\frac{1}{\sqrt{\left(1 - x\right) \, \left(1 + x\right)}}"),
-        (np.arccos, r"-\frac{1}{\sqrt{\left(1 - x\right) \, \left(1 + x\right)}}"),
-        (np.reciprocal, "-z^{2}"),
-        (np.square, r"2 \, x"),
-        (np.negative, "-1"),
-        (np.abs, r"\operatorname{sgn} x"),
-        (np.floor, "0"),
-        (np.degrees, r"\tfrac{180}{\pi}"),
-        (lambda x: x**3, r"3 \, x^{2}"),
-        (lambda x: x**2, r"2 \, x"),
-        (lambda x: 3 * x, "3"),
-        (lambda x: x / 4, r"\frac{1}{4}"),
-        (lambda x: 1 - x, "-1"),
-        (np.cbrt, r"\frac{1}{3 \, z^{2}}"),
-        (np.log1p, r"\frac{1}{1 + x}"),
-        (np.expm1, "e^{x}"),
-    ],
-)
-def test_derivatives_of_one_number(f, expected):
-    assert derivative(f, 0.5) == [expected]
-
-
-@pytest.mark.parametrize(
-    ("f", "expected"),
-    [
+        (np.sin, [r"\cos x"]),
+        (np.cos, [r"-\sin x"]),
+        (np.tan, ["1 + z^{2}"]),
+        (np.exp, ["z"]),
+        (np.log, [r"\frac{1}{x}"]),
+        (np.log2, [r"\frac{1}{\log 2 \cdot x}"]),
+        (np.sqrt, [r"\frac{1}{2 \, z}"]),
+        (np.tanh, ["1 - z^{2}"]),
+        (np.sinh, [r"\cosh x"]),
+        (np.arctan, [r"\frac{1}{1 + x^{2}}"]),
+        (np.arcsin, [r"\frac{1}{\sqrt{\left(1 - x\right) \, \left(1 + x\right)}}"]),
+        (np.arccos, [r"-\frac{1}{\sqrt{\left(1 - x\right) \, \left(1 + x\right)}}"]),
+        (np.reciprocal, ["-z^{2}"]),
+        (np.square, [r"2 \, x"]),
+        (np.negative, ["-1"]),
+        (np.abs, [r"\operatorname{sgn} x"]),
+        (np.floor, ["0"]),
+        (np.degrees, [r"\tfrac{180}{\pi}"]),
+        (lambda x: x**3, [r"3 \, x^{2}"]),
+        (lambda x: x**2, [r"2 \, x"]),
+        (lambda x: 3 * x, ["3"]),
+        (lambda x: x / 4, [r"\frac{1}{4}"]),
+        (lambda x: 1 - x, ["-1"]),
+        (np.cbrt, [r"\frac{1}{3 \, z^{2}}"]),
+        (np.log1p, [r"\frac{1}{1 + x}"]),
+        (np.expm1, ["e^{x}"]),
         (np.add, ["1", "1"]),
         (np.subtract, ["1", "-1"]),
         (np.multiply, ["y", "x"]),
@@ -142,8 +133,8 @@ def test_derivatives_of_one_number(f, expected):
         (np.maximum, ["0", "1"]),
     ],
 )
-def test_derivatives_of_two_numbers(f, expected):
-    assert derivative(f, 0.5, 0.75) == expected
+def test_derivatives_of_numbers(f, expected):
+    assert derivative(f, *(0.5, 0.75)[: len(expected)]) == expected
 
 
 def test_elementwise_functions_of_arrays_have_the_same_derivative():
@@ -272,18 +263,13 @@ def test_rules_of_users():
     assert z.derivative_formula() == r"\frac{\partial z}{\partial x} = 6"
 
 
-def test_no_grad_around_it_changes_nothing():
+def test_no_grad_around_it_changes_nothing_and_it_changes_no_gradient():
     x = af.Variable(3.0, name="x")
     z = np.sin(x)
     z.name = "z"
-    with af.no_grad():
-        assert z.derivative_formula() == r"\frac{\partial z}{\partial x} = \cos x"
-
-
-def test_nothing_changes_in_the_graph():
-    x = af.Variable(3.0, name="x")
-    z = np.sin(x)
-    z.derivative_formula()
+    for context in (af.no_grad(), af.enable_grad()):
+        with context:
+            assert z.derivative_formula() == r"\frac{\partial z}{\partial x} = \cos x"
     assert x.grad is None
     assert z.grad is None
 

@@ -127,24 +127,17 @@ def untangle(graph: Skeleton) -> None:
 
     An example is an operation between two others of a box that was recorded outside it.
     """
-    waiting: list[Path] = [()]
-    inside: dict[Path, list[int]] = {(): list(range(len(graph.paths)))}
+    waiting: list[tuple[Path, list[int]]] = [((), list(range(len(graph.paths))))]
     while waiting:
-        around = waiting.pop()
+        around, members = waiting.pop()
         level = len(around)
-        members = inside.pop(around)
-        item = {k: graph.paths[k][level] if len(graph.paths[k]) > level else -1 - k for k in members}
+        item = {k: graph.item(k, level) for k in members}
         if any(i >= 0 for i in item.values()):
-            tangled = cyclic(graph, members, item)
-            if tangled:
+            if tangled := cyclic(graph, members, item):
                 box = min(i for i in tangled if i >= 0)
-                for k in members:
-                    if item[k] in tangled and item[k] != box:
-                        graph.paths[k] = (*around, box, *graph.paths[k][level:])
-            for k in members:
-                if len(graph.paths[k]) > level:
-                    inside.setdefault(graph.paths[k][: level + 1], []).append(k)
-            waiting += [path for path in inside if len(path) == level + 1 and path[:level] == around]
+                graph.enclose([k for k in members if item[k] in tangled and item[k] != box], box, around)
+            deeper = [k for k in members if len(graph.paths[k]) > level]
+            waiting += grouped([(graph.paths[k][: level + 1], k) for k in deeper]).items()
 
 
 def cyclic(graph: Skeleton, members: Sequence[int], item: dict[int, int]) -> set[int]:
@@ -177,7 +170,7 @@ def describe(words: Iterable[str]) -> str:
     >>> describe(["add", "exp", "add", "sin", "cos"])
     '2 add, exp, sin, …'
     """
-    number = Counter([first_word(word) for word in words if word])
+    number = Counter(map(first_word, words))
     pieces = [f"{n} {word}" if n > 1 else word for word, n in number.items()]
     return ", ".join(pieces[:3]) + (", …" if len(pieces) > 3 else "")
 
@@ -260,8 +253,7 @@ class Cutter:
             box = graph.new_box(name, name)
             graph.sections.add(box)
             new.add(box)
-            for k in members:
-                graph.paths[k] = (*around, box, *graph.paths[k][len(around) :])
+            graph.enclose(members, box, around)
             new |= self.divide((*around, box), INNER, sorted(members))
         return new
 
@@ -284,22 +276,11 @@ def lengths(total: int, wanted: int) -> tuple[int, float]:
 def inside(graph: Skeleton, around: Path, nodes: Iterable[int]) -> tuple[Items, dict[int, list[int]]]:
     """The operations and boxes directly inside of a box, and its leaves, each with all nodes that use it."""
     deep = len(around)
-    items: dict[int, list[int]] = {}
-    leaves: dict[int, list[int]] = {}
-    for k in nodes:
-        path = graph.paths[k]
-        if path[:deep] == around:
-            if len(path) > deep:
-                items.setdefault(path[deep], []).append(k)
-            elif graph.words[k]:
-                items[-1 - k] = [k]
-            else:
-                leaves[k] = []
-    for k in [k for item in items.values() for k in item]:
-        for a in graph.sources[k]:
-            if a in leaves:
-                leaves[a].append(k)
-    return list(items.values()), leaves
+    mine = [k for k in nodes if graph.paths[k][:deep] == around]
+    leaves = dict.fromkeys([k for k in mine if len(graph.paths[k]) == deep and not graph.words[k]])
+    items = grouped([(graph.item(k, deep), k) for k in mine if k not in leaves])
+    users = grouped([(a, k) for item in items.values() for k in item for a in graph.sources[k]])
+    return list(items.values()), {a: users.get(a, []) for a in leaves}
 
 
 def links(graph: Skeleton, items: Items, place: dict[int, int]) -> list[list[int]]:

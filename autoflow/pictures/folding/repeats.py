@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
@@ -109,6 +109,11 @@ class Skeleton:
             answer.append((False, k) if box is None else (True, box))
         return answer
 
+    def item(self, k: int, deep: int) -> int:
+        """What node k belongs to directly inside of a box that has ``deep`` boxes with itself: the next box around it,
+        or -1 - k, the node itself."""
+        return self.paths[k][deep] if deep < len(self.paths[k]) else -1 - k
+
     def count(self, closed: set[int]) -> int:
         """The number of cards that there would be."""
         return len(set(self.visible(closed)))
@@ -119,6 +124,11 @@ class Skeleton:
         self.names[number], self.labels[number] = name, label
         self.added.add(number)
         return number
+
+    def enclose(self, nodes: Iterable[int], box: int, around: Path) -> None:
+        """Put nodes into a box that is directly inside of the boxes ``around``."""
+        for k in nodes:
+            self.paths[k] = (*around, box, *self.paths[k][len(around) :])
 
     def forget(self, boxes: set[int]) -> None:
         """Remove boxes of ours."""
@@ -214,37 +224,29 @@ def is_chain(graph: Skeleton, parts: Sequence[Sequence[int]]) -> bool:
     return all([any([a in before for k in part for a in graph.sources[k]]) for before, part in pairs])
 
 
-def put_in_boxes(graph: Skeleton, path: Path, parts: Sequence[Sequence[int]]) -> set[int]:
-    """A new box around each of these parts, in the boxes of ``path``."""
-    boxes = {graph.new_box("part", f"part {place}"): part for place, part in enumerate(parts, 1)}
-    for box, part in boxes.items():
-        for k in part:
-            graph.paths[k] = (*path, box, *graph.paths[k][len(path) :])
-    return set(boxes)
-
-
-def part_loops(graph: Skeleton, most: int, is_crowded: bool) -> set[int]:
+def part_loops(graph: Skeleton, most: int, is_crowded: bool) -> bool:
     """Divide what is directly in a loop, whose turns are not known, where it begins again: the same expression is a
-    later turn. Returns the parts.
+    later turn. Are there such loops?
 
     Those are not called turns: nothing tells of turns that have computed nothing of this graph. ``most``: loops with
     more parts than that are divided, and others if they are long and the picture ``is_crowded``.
     """
-    inside: dict[Path, dict[int, list[int]]] = {}
-    for k, path in enumerate(graph.paths):
-        for deep, box in enumerate(path if graph.words[k] else (), 1):
-            if graph.told.get(box, "").startswith("at least"):
-                inside.setdefault(path[:deep], {}).setdefault(path[deep] if deep < len(path) else -1 - k, []).append(k)
-    new: set[int] = set()
-    for path, items in sorted(inside.items(), key=lambda found: -len(found[0])):
-        signs = [tuple([(graph.places[k], first_word(graph.words[k])) for k in item]) for item in items.values()]
+    loops = {box for box, told in graph.told.items() if told.startswith("at least")}
+    inside = grouped([(path[:deep], k) for k, path in enumerate(graph.paths) if graph.words[k]
+                      for deep, box in enumerate(path, 1) if box in loops])  # fmt: skip
+    found = False
+    for path, members in sorted(inside.items(), key=lambda loop: -len(loop[0])):
+        groups = [*grouped([(graph.item(k, len(path)), k) for k in members]).values()]
+        signs = [tuple([(graph.places[k], first_word(graph.words[k])) for k in group]) for group in groups]
         parts = divide(signs)
         if len(parts) <= most and not (is_crowded and WORTH_A_PART <= len(signs) / len(parts) < len(signs)):
             continue
-        groups = list(items.values())
         divided = [[k for item in groups[a:b] for k in item] for a, b in pairwise([*parts, len(signs)])]
-        new |= put_in_boxes(graph, path, divided) if is_chain(graph, divided) else set()
-    return new
+        if is_chain(graph, divided):
+            found = True
+            for place, part in enumerate(divided, 1):
+                graph.enclose(part, graph.new_box("part", f"part {place}"), path)
+    return found
 
 
 def divide(signs: Sequence[Any]) -> list[int]:
@@ -318,18 +320,12 @@ def product(a: Numbers | None, b: Numbers | None) -> Numbers | None:
 
 
 def renumber_graph(graph: Picture, nodes: list[Vertex]) -> Picture:
-    """The graph of these nodes, with ids from 0; arrows from other nodes are dropped."""
-    number, new = {v.id: k for k, v in enumerate(nodes)}, []
-    for v in nodes:
-        rows = [r if r.source is None else move_row(r, number.get(r.source)) for r in v.operands]
-        new.append(replace(v, id=number[v.id], operands=tuple(rows)))
+    """The graph of these nodes, with ids from 0. Arrows come from these nodes alone."""
+    number = {v.id: k for k, v in enumerate(nodes)}
+    rows = [[r if r.source is None else replace(r, source=number[r.source]) for r in v.operands] for v in nodes]
     return replace(
-        graph, nodes=tuple(new), outputs=tuple([number[k] for k in graph.outputs if k in number]),
+        graph, nodes=tuple([replace(v, id=k, operands=tuple(rows[k])) for k, v in enumerate(nodes)]),
+        outputs=tuple([number[k] for k in graph.outputs]),
         faded=tuple([number[k] for k in graph.faded if k in number]),
         rules=tuple([(number[k], text) for k, text in graph.rules if k in number]),
     )  # fmt: skip
-
-
-def move_row(row: Operand, source: int | None) -> Operand:
-    """The row after its operand got another number, or was hidden."""
-    return replace(row, source=source, note=row.note if source is not None else "hidden")

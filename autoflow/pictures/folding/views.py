@@ -112,8 +112,7 @@ def fold_boxes(whole: GraphData) -> tuple[Skeleton, set[int]]:
     skeleton, look = skeleton_of(whole), whole.look
     if len(skeleton.paths) <= min(look.alike, look.few) and not any(skeleton.paths) and not look.open:
         return skeleton, set()  # most pictures are small
-    outside = [v.kind == "Constant" and v.named for v in whole.nodes]
-    return skeleton, fold_skeleton(skeleton, look, outside)
+    return skeleton, fold_skeleton(skeleton, look, [v.kind == "Constant" and v.named for v in whole.nodes])
 
 
 def fold_skeleton(skeleton: Skeleton, look: Look, outside: Sequence[bool]) -> set[int]:
@@ -351,8 +350,7 @@ def fold_huge_graph(walk: Walk, depth: int | None, opened: Sequence[str], few: i
     records = sorted(walk.everything, key=lambda r: int(r.number))
     skeleton = skeleton_of_records(walk, records)
     look = Look("values", "right", True, "auto", "built-in", 4, depth=depth, open=tuple(opened), few=few)
-    closed = fold_skeleton(skeleton, look, [False] * len(records))
-    cards = skeleton.visible(closed)
+    cards = skeleton.visible(fold_skeleton(skeleton, look, [False] * len(records)))
     if len(set(cards)) > (FEW if not opened and depth is None else len(walk.order)):
         return None
 
@@ -362,7 +360,7 @@ def fold_huge_graph(walk: Walk, depth: int | None, opened: Sequence[str], few: i
         return v if grad is None else replace(v, gradient=numbers(value_of(grad)))
 
     contraction = Contraction(skeleton, cards, set(cards), vertex, gathered=False)
-    nodes = contraction.nodes()
+    nodes = [replace(v, members=(v.id,)) for v in contraction.nodes()]  # there are no others
     some = any([v.gradient for v in nodes])
     word = "those that .grad holds" if some else "after backward() those of Variables"
     note = f"gradients of a graph this large: {word}; around= shows all of a part"

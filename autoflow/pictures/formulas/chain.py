@@ -242,9 +242,7 @@ def inner_links(root: Any, titles: Titles) -> dict[Any, Any]:
     links = {}
     for record, used in users.items():
         alone = record.parents and len(used) == 1 and not titles.name(record)
-        if alone and (
-            (record.rule.name in ("add", "multiply") and used[0].rule is record.rule)
-            or titles.times_one(record) is not None
-        ):
+        same = alone and record.rule.name in ("add", "multiply") and used[0].rule is record.rule
+        if same or (alone and titles.times_one(record) is not None):
             links[record] = used[0]
     return links

@@ -240,8 +240,7 @@ def local_terms(record: Any, titles: Titles, operands: Sequence[Term] | None = N
         return one_run(record, None, operands, z, titles)
     if not record.rule.elementwise:
         return one_run(record, samples(record, None), operands, z, titles)
-    size = int(np.prod(record.shape))
-    places = list(range(min(size, SAMPLES))) or [-1]
+    places = list(range(min(int(np.prod(record.shape)), SAMPLES))) or [-1]
     found = [one_run(record, samples(record, k), operands, z, titles) for k in places]
     return [choice([row[slot] for row in found]) for slot in range(len(operands))]
 
@@ -299,13 +298,10 @@ def one_run(
             symbols = []
             for value, parent, term in zip(values, record.parents, operands, strict=True):
                 inexact = getattr(value, "dtype", None) is not None and value.dtype.kind in "fc"
-                if parent is not None or (inexact and term.value is None):
-                    symbols.append(Variable(value))
-                    names[symbols[-1]] = term
-                else:
-                    symbols.append(value)
-            node = again(record, symbols)
-            again_record = node.grad_fn
+                is_symbol = parent is not None or (inexact and term.value is None)
+                symbols.append(Variable(value) if is_symbol else value)
+                names |= {symbols[-1]: term} if is_symbol else {}
+            again_record = again(record, symbols).grad_fn
         else:
             again_record = record
             names.update({p: t for p, t in zip(record.parents, operands, strict=True) if p is not None})

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -29,9 +29,8 @@ RESULT = Term(ITSELF)
 VALUES = ((0.3, 0.6), (0.6, 0.3), (-0.3, -0.6), (-0.3, 0.6), (0.3, -0.6))  # the values at which a rule must be the same
 KNOWN: dict[Any, tuple[str, ...]] = {}  # per rule, options and ranks of operands: each is derived once
 SIGNS = {
-    r"\,": " ", r"\cdot": "·", r"^\top": "ᵀ", r"^{\top}": "ᵀ", "-": "−",
-    r"\left(": "(", r"\right)": ")", r"\!": "", r"\nearrow": "↗", r"\pi": "π", r"\ ": " ", r"\odot": "⊙",
-    r"\ldots": "…",
+    r"\,": " ", r"\cdot": "·", r"^\top": "ᵀ", r"^{\top}": "ᵀ", "-": "−", r"\left(": "(", r"\right)": ")",
+    r"\!": "", r"\nearrow": "↗", r"\pi": "π", r"\ ": " ", r"\odot": "⊙", r"\ldots": "…",
 }  # fmt: skip
 FUNCTION = re.compile(r"\\(sinh|cosh|tanh|sin|cos|tan|exp|log|operatorname\{(\w+)\}) ?")
 FRACTION = re.compile(r"([a-z] )?\\frac\{([^{}\\]*)\}\{([^{}\\]*)\}")
@@ -163,14 +162,13 @@ def put(record: Any) -> tuple[str, ...]:
 
 def joined(record: Any) -> tuple[str, ...]:
     """A part of what arrays were joined to."""
-    axis, places = record.options["axis"], [0]
+    axis = record.options["axis"]
     if axis is None:
         return ("",) * len(record.operands)
     before = ":, " * (axis % len(record.shape))
     if record.rule.name == "stack":
         return tuple([f"g[{before}{k}]" for k in range(len(record.operands))])
-    for x in record.operands:
-        places.append(places[-1] + np.shape(x)[axis])
+    places = accumulate([np.shape(x)[axis] for x in record.operands], initial=0)
     return tuple([f"g[{before}{a}:{b}]" for a, b in pairwise(places)])
 
 

@@ -122,10 +122,8 @@ class Why:
         rounded = [[DOTS if f is None else literal(f, 4) for f in path.factors] for path in self.paths]
         values = reduce(plus, map(product_of, rounded))
         words, sign, whole = add_up([t.product for t in self.through], self.total, 4)
-        parts = [
-            add_underbrace(number_text(t.product, word), t.latex_words())
-            for t, word in zip(self.through, words, strict=True)
-        ]
+        pairs = zip(self.through, words, strict=True)
+        parts = [add_underbrace(number_text(t.product, word), t.latex_words()) for t, word in pairs]
         rows = [f"{left} &= {symbols.text}{more}", f"&= {values.text}{more}"]
         rows += [f"&= {reduce(plus, parts).text}"] if len(parts) > 1 else []
         equal = r"\approx" if sign == "≈" and len(parts) > 1 else "="

@@ -157,8 +157,7 @@ def solve(
     """The four steps."""
     layers = Layers(boxes, lines, first, last)
     reorder(layers)
-    places = coordinates(layers)
-    return lead(layers, places, manner)
+    return lead(layers, coordinates(layers), manner)
 
 
 arrange_again = lru_cache(256)(solve)

@@ -142,8 +142,7 @@ class Layers:
     ) -> None:
         self.boxes, self.lines, self.first, self.last = boxes, lines, first, last
         n, self.ports = len(boxes), {*first, *last}
-        pairs = [(line.source, line.target) for line in lines]
-        self.rank = ranks(n, pairs)
+        self.rank = ranks(n, [(line.source, line.target) for line in lines])
         self.pin()
         self.sizes = [box.across for box in boxes]  # across; waypoints take no room
         self.waypoints: dict[tuple[int, float, int], int] = {}  # (source, its offset, rank) -> waypoint
@@ -193,8 +192,7 @@ class Layers:
         """All places, depth first from the last ones, operands in order: close to the final order."""
         seen: set[int] = set()
         order: list[int] = []
-        ends = sorted(range(len(self.rank)), key=lambda k: (-self.rank[k], k))
-        for end in ends:
+        for end in sorted(range(len(self.rank)), key=lambda k: (-self.rank[k], k)):
             stack = [end]
             while stack:
                 k = stack.pop()

@@ -303,10 +303,7 @@ class RowStrip:
         self.indent = [(STUB if r in ending else 0.0) + 2 * TURN for r in range(len(self.begins))]
         self.corners = [self.corner(k) for k in range(len(boxes))]
         self.width = max([x + box.along for (x, _), box in zip(self.corners, boxes, strict=True)]) + TURN
-        self.paths = [
-            [(p, r) for p, r in self.placed(i) if i not in self.stubs or r == self.row[lines[i].target]]
-            for i in range(len(old.paths))
-        ]
+        self.paths = [self.placed(i) for i in range(len(old.paths))]
         self.lanes = [self.crossing(r) for r in range(len(cuts))]
         self.raise_leaves()
         self.begin_stubs()
@@ -340,25 +337,19 @@ class RowStrip:
         return (self.indent[r] if self.late[k] else self.x(r, x)), y
 
     def placed(self, i: int) -> list[tuple[Point, int]]:
-        """The points of a path, each with its row."""
-        line, strip = self.strip.lines[i], self.strip
-        first = self.row[line.source]
-        answer = []
-        for x, y in strip.old.paths[i]:
-            r = max(first, self.row_of(bisect_right(strip.starts, x + 0.01) - 1))
-            answer.append(((self.x(r, x), y), r))
-        if self.late[line.source]:
-            k = line.source
-            answer[0] = ((self.corners[k][0] + strip.boxes[k].along, answer[0][0][1]), first)
-        return answer
+        """The points of a path, each with its row; of a stub those in the row that it leads to."""
+        strip, k, end = self.strip, self.strip.lines[i].source, self.row[self.strip.lines[i].target]
+        path = strip.old.paths[i]
+        rows = [max(self.row[k], self.row_of(bisect_right(strip.starts, x + 0.01) - 1)) for x, _ in path]
+        answer = [((self.x(r, x), y), r) for (x, y), r in zip(path, rows, strict=True)]
+        if self.late[k]:
+            answer[0] = ((self.corners[k][0] + strip.boxes[k].along, answer[0][0][1]), self.row[k])
+        return [(p, r) for p, r in answer if i not in self.stubs or r == end]
 
     def crossing(self, r: int) -> dict[Point, tuple[float, float]]:
         """The arrows over the cut behind row r, by where they start; the lowest first, which turns round inside."""
-        found = {}
-        for path in self.paths:
-            before = [p[1] for p, row in path if row <= r]
-            if before and path[-1][1] > r:
-                found[self.key(path)] = before[-1]
+        before = [(path, [y for (_, y), row in path if row <= r]) for path in self.paths if path[-1][1] > r]
+        found = {self.key(path): heights[-1] for path, heights in before if heights}
         return dict.fromkeys(sorted(found, key=lambda start: -found[start]), (0.0, 0.0))
 
     def raise_leaves(self) -> None:

@@ -276,12 +276,9 @@ class Walk:
 
     def enter(self, shown: Sequence[Any]) -> None:
         """Find the boxes, and give numbers to those around what is shown."""
-        records = [r for r in self.everything if r.parents]
-        self.boxes = Boxes(self.titles.program, records)
-        self.entered: dict[Any, int] = {}
-        for x in shown:
-            for _, box in self.boxes.around(x) if hasattr(x, "node_name") else ():
-                self.entered.setdefault(box, len(self.entered) + 1)
+        self.boxes = Boxes(self.titles.program, [r for r in self.everything if r.parents])
+        found = dict.fromkeys([box for x in shown if hasattr(x, "node_name") for _, box in self.boxes.around(x)])
+        self.entered = {box: k for k, box in enumerate(found, 1)}
         self.told = {k: self.boxes.note(box) for box, k in self.entered.items() if box[0] != "scope"}
         self.objects = {k: self.boxes.boxes[box].path for box, k in self.entered.items()}
 

@@ -66,9 +66,8 @@ def other_factor(record: Any) -> int | None:
 def is_one(x: Any) -> bool:
     """Is it 1, or an array of ones?"""
     value = x.value if isinstance(x, Constant) else x
-    if isinstance(value, (FreedArray, bool)) or not isinstance(value, (int, float, np.ndarray, np.generic)):
-        return False
-    if not 0 < np.size(value) <= LOOKED:
+    is_plain = isinstance(value, (int, float, np.ndarray, np.generic)) and not isinstance(value, bool)
+    if not is_plain or not 0 < np.size(value) <= LOOKED:
         return False
     return bool(np.ravel(value)[0] == 1 and np.all(value == 1))  # the first element settles it for most arrays
 
@@ -126,13 +125,10 @@ def calls_of(records: Iterable[Any], program: Naming) -> list[Call]:
     """The functions with several results among these records."""
     shown = set(records)
     in_order = sorted([r for r in shown if r.parents], key=lambda r: int(r.number))
-    results: dict[Any, dict[int, Any]] = {}
-    for record in in_order:
-        found = result_place(record)
-        if found is not None and found[0] in shown:
-            results.setdefault(found[0], {})[found[1]] = record
+    found = [(place, record) for record in in_order if (place := result_place(record)) and place[0] in shown]
     calls = []
-    for call, places in results.items():
+    for call, parts in grouped([(call, (k, record)) for (call, k), record in found]).items():
+        places = dict(parts)
         between = [r.parents[0] for r in places.values() if r.parents[0] is not call]
         calls.append(Call(call.rule.name, call, [places[k] for k in sorted(places)], between))
     return [*calls, *splits(in_order, shown, program)]

@@ -16,6 +16,7 @@ import numpy as np
 
 from ...backprop.engine import topological
 from .data import GraphData, Numbers, Operand, Vertex, counted, numbers
+from .gathering import Outputs
 from .names import write_out
 from .style import readable
 
@@ -94,9 +95,7 @@ def engine_order(graph: GraphData) -> list[Vertex]:
     for record in records:
         rows = record.node.operands
         record.parents = tuple([records[r.source] if r.flows and r.source is not None else None for r in rows])
-    top = VertexRecord(graph.nodes[-1])
-    top.parents = tuple([records[k] for k in graph.outputs])
-    return [record.node for record in topological(top)[1:]]
+    return [record.node for record in topological(Outputs([records[k] for k in graph.outputs]))[1:]]
 
 
 # ---------------------------------------------------------------- what the steps say

@@ -53,7 +53,7 @@ class Listing:
 
     def cards(self, drawn: GraphData) -> dict[str, list[int]]:
         """For each card of what is drawn the numbers of its places."""
-        found = {v.id: {self.nodes[k] for k in v.members or (v.id,) if k < len(self.nodes)} for v in drawn.nodes}
+        found = {v.id: {self.nodes[k] for k in v.members} for v in drawn.nodes}
         return {str(card): sorted([n for n in places if n is not None]) for card, places in found.items()}
 
 

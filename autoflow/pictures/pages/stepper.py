@@ -121,8 +121,7 @@ class Stepper:
 Writer = Callable[[GraphData], str]
 WRITERS: dict[str, Writer] = {
     ".svg": svg.to_svg, ".html": page, ".dot": dot.to_dot, ".gv": dot.to_dot, ".mmd": to_mermaid, ".json": to_json,
-    ".tex": to_tex,
-    ".txt": lambda graph: text.to_text(graph, False) + "\n",
+    ".tex": to_tex, ".txt": lambda graph: text.to_text(graph, False) + "\n",
 }  # fmt: skip
 DRAWN = (".png", ".pdf")
 FILMS = (".gif", ".mp4")
@@ -224,8 +223,7 @@ def make_bundle(
 def wanted_kinds(kinds: Iterable[str], include: Any = None, exclude: Any = None) -> list[str]:
     """The requested kinds of output; IPython in a terminal wants text only."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    active = getattr(getattr(shell, "display_formatter", None), "active_types", None)
-    asked = include or active
+    asked = include or getattr(getattr(shell, "display_formatter", None), "active_types", None)
     return [kind for kind in kinds if (not asked or kind in asked) and kind not in (exclude or ())]
 
 

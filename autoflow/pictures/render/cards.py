@@ -433,8 +433,7 @@ def table_rows(picture: GraphData) -> list[list[str]]:
     digits = picture.look.digits
     rows = [["node", "title", "operation", "shape", "value", "gradient", "operands"]]
     for v in picture.nodes:
-        gradient = v.gradient.text(digits) if v.gradient else ""
-        shown = [v.value.shape_text(), v.value.text(digits), gradient]
+        shown = [v.value.shape_text(), v.value.text(digits), v.gradient.text(digits) if v.gradient else ""]
         if v.results:
             sent = [f"{r.title}: {r.gradient.text(digits)}" for r in v.results if r.gradient is not None]
             shown = [v.several, "  ".join([f"{r.title} = {r.value.text(digits)}" for r in v.results]), "  ".join(sent)]

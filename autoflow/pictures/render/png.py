@@ -31,8 +31,8 @@ def render(graph: GraphData, form: str) -> bytes:
     figure = figure_of(drawing)
     from matplotlib import rc_context
 
-    with warnings.catch_warnings(), rc_context({"pdf.fonttype": 42}):  # publishers refuse fonts of type 3
-        warnings.simplefilter("ignore")  # letters that matplotlib's font has not are drawn as boxes
+    quiet = warnings.catch_warnings(action="ignore")  # letters that matplotlib's font has not are drawn as boxes
+    with quiet, rc_context({"pdf.fonttype": 42}):  # publishers refuse fonts of type 3
         figure.savefig(file, format=form, dpi=96 * sharp, metadata=dated)
     return file.getvalue()
 
@@ -44,8 +44,7 @@ def pixels(drawing: Drawing, sharp: float) -> Array:
 
     figure.set_dpi(96 * sharp)
     canvas = FigureCanvasAgg(figure)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         canvas.draw()
     return np.asarray(canvas.buffer_rgba())[:, :, :3].copy()
 

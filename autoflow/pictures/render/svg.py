@@ -25,9 +25,8 @@ FITS = 'style="max-width:100%;height:auto"'  # in a narrow page the picture shri
 TAGS = ("text", "path", "polygon")  # in rules; all other words are classes
 MARKS = {"n": "node", "e": "edge"}
 NAMES = {  # of fields, where they differ from an attribute's
-    "role": 'class="%s"', "stroke_width": 'stroke-width="%s"',
-    "stroke_opacity": 'stroke-opacity="%s"', "text_anchor": 'text-anchor="%s"',
-    "goto": 'role="link" tabindex="0" data-goto="%s"',
+    "role": 'class="%s"', "stroke_width": 'stroke-width="%s"', "stroke_opacity": 'stroke-opacity="%s"',
+    "text_anchor": 'text-anchor="%s"', "goto": 'role="link" tabindex="0" data-goto="%s"',
 }  # fmt: skip
 
 

@@ -68,6 +68,7 @@ class Tree:
 
     def __init__(self, graph: GraphData) -> None:
         self.graph, self.digits = graph, graph.look.digits
+        self.is_lesson = graph.look.detail == "lesson" and graph.gradients  # has each arrow a number?
         self.seen: set[int] = set()
         self.shown: set[tuple[int, int | None]] = set()  # results of a function with several
         self.later: list[int] = []
@@ -93,7 +94,8 @@ class Tree:
         while stack:
             node, row, lead, below = stack.pop()
             if node is None:
-                yield TreeRow(lead + self.leaf(row))
+                assert row is not None  # noqa: S101 - an entry has a node or an operand
+                yield TreeRow(lead + row.title + (f"  ({row.note})" if row.note not in ("", "no gradient") else ""))
                 continue
             known = node.id in self.seen
             if node.results:
@@ -116,7 +118,7 @@ class Tree:
     def children(self, node: Vertex, below: str) -> Iterator[tuple[Vertex | None, Operand | None, str, str]]:
         """The entries of the operands. Operands that are all known leaves share a line."""
         operands = node.rows
-        several = len(operands) > 1 and not node.more_operands and not self.lesson()
+        several = len(operands) > 1 and not node.more_operands and not self.is_lesson
         sources = [self.graph.nodes[r.source] for r in operands if r.source is not None and r.source in self.seen]
         if several and len(sources) == len(operands) and not any([v.operands for v in sources]):  # known leaves
             names = shorten(", ".join(map(self.title, sources)), WIDE, placeholder=" …")
@@ -131,18 +133,9 @@ class Tree:
         if node.left_out:
             yield None, Operand(0, node.left_out), f"{below}└─ ", ""
 
-    def lesson(self) -> bool:
-        """Is there a number to show on every arrow?"""
-        return self.graph.look.detail == "lesson" and self.graph.gradients
-
-    def leaf(self, row: Operand | None) -> str:
-        """An operand that is not a node of the picture."""
-        assert row is not None  # noqa: S101 - an entry has a node or an operand
-        return row.title + (f"  ({row.note})" if row.note and row.note != "no gradient" else "")
-
     def line(self, node: Vertex, row: Operand | None, lead: str, known: bool, deep: bool) -> TreeRow:
         """The line of one node, seen from the operation that uses it."""
-        local = f"×{row.local.text(self.digits)}" if row and row.local and self.lesson() else ""
+        local = f"×{row.local.text(self.digits)}" if row and row.local and self.is_lesson else ""
         carried = node.carried(row.result if row else None)
         title = self.title(node) if carried is node else carried.title
         if known or deep:
@@ -170,7 +163,7 @@ class Tree:
             return TreeRow(text)
         gradient = carried.gradient
         of, told, whole = carried.parts, "", gradient.text(self.digits)
-        if of and self.lesson():
+        if of and self.is_lesson:
             told, whole = sum_text(of, carried.of_parts, gradient, self.digits)
             told = f"{told[-1] if told[-1] in '=≈' else ''} {told.rstrip(' =≈')}".strip()
         shown = f"∂ {whole}"
@@ -238,8 +231,7 @@ def to_mermaid(graph: GraphData) -> str:
         label = f'|"{mermaid_text(" ".join(words))}"|' if words else ""
         lines.append(f"    n{e.source} {'-->' if e.flows else '-.->'}{label} n{e.target}")
     for kind, short in SHORT.items():
-        members = ",".join([f"n{v.id}" for v in graph.nodes if v.kind == kind])
-        if members:
+        if members := ",".join([f"n{v.id}" for v in graph.nodes if v.kind == kind]):
             fill, line, ink = LIGHT[short + "-fill"], LIGHT[short + "-line"], LIGHT[short + "-text"]
             dashes = ",stroke-dasharray:6 4" if kind == "Constant" else ""
             lines.append(f"    classDef {short} fill:{fill},stroke:{line},color:{ink}{dashes}")

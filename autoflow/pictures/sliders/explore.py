@@ -16,6 +16,7 @@ in ``point``; what it did is told when the next one has come.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from functools import cache, cached_property
 from operator import methodcaller
 from time import process_time
@@ -232,7 +233,7 @@ def model_class() -> Any:
 
 def widget(page: Explorer) -> Any:
     """The widget of a page of sliders; it draws again whenever a slider moves."""
-    shown = [{"title": s.title, "low": s.low, "high": s.high, "start": s.start} for _, _, s in page.places]
+    shown = [asdict(s) for _, _, s in page.places]
     start = [s.start for _, _, s in page.places]
     first = point(page, page.root, {v: v for v, *_ in page.places}, start)
     axes = [0, 1 if len(page.places) == 2 else -1]

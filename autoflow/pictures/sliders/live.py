@@ -15,7 +15,7 @@ import itertools
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cache, lru_cache
 from typing import Any
 
@@ -150,10 +150,7 @@ def tape(page: Any) -> tuple[dict[str, Any], dict[str, str]]:
         shown.append(titles.of(record))
     data = {
         "nodes": nodes, "titles": shown, "output": place[page.root.grad_fn], "digits": modes().digits,
-        "inputs": [
-            {"node": place[v], "title": s.title, "low": s.low, "high": s.high, "start": s.start}
-            for v, s in page.inputs.items() if v in place
-        ],
+        "inputs": [{"node": place[v], **asdict(s)} for v, s in page.inputs.items() if v in place],
         "svg": live_svg(page, place), "notes": notes(order, titles),
     }  # fmt: skip
     return data, rows
@@ -197,8 +194,7 @@ def live_svg(page: Any, place: dict[Any, int]) -> str:
         return ""
     tapes = {v.id: born[number] for v, number in zip(drawn, numbers, strict=True)}
     nodes = tuple([mark_card(v, tapes[v.id]) if v.id in tapes else v for v in picture.nodes])
-    look = replace(picture.look, theme="auto", engine="built-in")
-    svg = to_svg(replace(picture, nodes=nodes, look=look))
+    svg = to_svg(replace(picture, nodes=nodes, look=replace(picture.look, theme="auto", engine="built-in")))
     svg = re.sub(r"<title>.*?</title>|<desc>.*?</desc>", "", svg, flags=re.DOTALL)  # what they say would not change
     if match := re.search(r'class="(af\w+)"', svg):  # the page has the colours, for light and dark
         svg = svg.replace(properties(match[1], "auto"), "")
@@ -330,7 +326,7 @@ def as_javascript(rule: Any, is_absent: tuple[bool, ...] = ()) -> str | None:
     >>> as_javascript((af.Variable(1.0) * 2.0).grad_fn.rule)
     '[(x0,x1)=>(x0 * x1),(g,x0,x1,z)=>(g * x1),(g,x0,x1,z)=>(g * x0)]'
     """
-    return trace_row(rule, rule.scalar_vjps, is_absent)
+    return trace_row(rule, rule.scalar_vjps, is_absent if any(is_absent) else ())
 
 
 @lru_cache(1024)
@@ -375,7 +371,7 @@ def find_row(record: Any) -> tuple[str, str] | None:
     if not all([x is None or isinstance(x, (bool, int, float, np.generic)) for x in record.saved[n:-1]]):
         return None
     is_absent = tuple([x is None for x in record.saved[:n]])
-    text = as_javascript(rule, is_absent if any(is_absent) else ())
+    text = as_javascript(rule, is_absent)
     return None if text is None else (name_of(rule, is_absent), text)
 
 
@@ -391,7 +387,6 @@ def all_rows() -> dict[str, str]:
     for rule in dict.fromkeys(RULES.values()):
         optional = [(False, True) if default is None else (False,) for default in rule.defaults[: rule.operands]]
         for is_absent in itertools.product(*optional) if len(optional) < FEW else ():
-            text = as_javascript(rule, is_absent if any(is_absent) else ())
-            if text is not None:
+            if text := as_javascript(rule, is_absent):
                 found.setdefault(name_of(rule, is_absent), text)
     return found
