@@ -179,6 +179,50 @@ def test_a_decorated_async_generator():
     assert asyncio.run(use()) == ([(False, True)] * 3, True)
 
 
+def passes(log):
+    try:
+        yield 1
+    finally:
+        log.append(af.is_grad_enabled())
+
+
+def returns(log):
+    try:
+        yield 1
+    except GeneratorExit:
+        log.append(af.is_grad_enabled())
+        return 2
+
+
+def goes_on(log):
+    try:
+        yield 1
+    except GeneratorExit:
+        log.append(af.is_grad_enabled())
+        yield 3
+
+
+@pytest.mark.parametrize("body", [passes, returns, goes_on], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("end", [lambda it: it.close(), lambda it: it.throw(GeneratorExit)], ids=["close", "throw"])
+def test_a_decorated_generator_ends_as_it_does_without(body, end):
+    """Its end is an exception like any other: what the generator makes of it is what the caller sees."""
+
+    def outcome(function):
+        seen, log = [], []
+        running = function(log)
+        next(running)
+        try:
+            seen.append(end(running))
+        except BaseException as error:
+            seen += type(error), getattr(error, "value", str(error))
+        del running
+        return seen, len(log), set(log)
+
+    expected, times, _ = outcome(body)
+    assert outcome(af.no_grad(body)) == (expected, times, {False})
+    assert af.is_grad_enabled()
+
+
 BLOCKS = {
     "no_grad": af.no_grad,
     "enable_grad": af.enable_grad,

@@ -21,6 +21,7 @@ import pytest
 
 import autoflow as af
 from autoflow.base.spellings import NODE
+from autoflow.forward import operators
 from autoflow.forward.array_methods import REFUSED
 from autoflow.forward.node_methods import BITS
 from autoflow.nodes.nodes import ROLES
@@ -59,11 +60,11 @@ def test_what_is_loaded_later_is_imported_for_checkers():
 
 
 def test_operators_are_declared_that_are_made():
-    (operators,) = [n for n in parsed("forward/operators.py").body if getattr(n, "name", "") == "Operators"]
-    declared, made = types_only(operators)
-    names = [target.id for node in made for target in ast.walk(node.targets[0]) if isinstance(target, ast.Name)]
-    alike = [target.id for node in declared for target in getattr(node, "targets", ())]  # of the type of another
-    assert sorted([*alike, *[node.name for node in declared if hasattr(node, "name")]]) == sorted(names)
+    (cls,) = [n for n in parsed("forward/operators.py").body if getattr(n, "name", "") == "Operators"]
+    declared, _ = types_only(cls)
+    made = [f"{way}{name}" for name in operators.BINARY for way in ("", "r", "i")]
+    made += [*operators.UNARY, *operators.COMPARISONS]
+    assert sorted([node.name for node in declared]) == sorted([f"__{name}__" for name in made])
 
 
 def test_classes_are_declared_that_are_made():
@@ -80,8 +81,8 @@ def test_classes_are_declared_that_are_made():
     )]  # fmt: skip
     assert declared["Node"][1:-1] == [cls.__name__ for cls in installed]
     seen = set().union(*[vars(cls) for cls in (*installed, af.nodes.nodes.NodeRole)], dir(np.ndarray), REFUSED)
-    bits = {f"__{way}{name}__" for name in BITS for way in ("", "r", "i")}
-    assert set(dir(af.Node)) - seen - bits - set(NODE) <= {"family", "role", *af.nodes.nodes.SLOTS}
+    both = {f"__{way}{name}__" for name in (*BITS, *operators.BINARY) for way in ("", "r", "i")}
+    assert set(dir(af.Node)) - seen - both - set(NODE) <= {"family", "role", *af.nodes.nodes.SLOTS}
 
 
 # ---------------------------------------------------------------- typed code of users

@@ -60,18 +60,13 @@ Opened = tuple[Cotangent, Sequence[Any], Any, Pair | None]  # g, vjps, saved, ke
 OpenRecord = Callable[[Pair], Opened]
 
 
-def count_extra_uses(root: Record, stop: Collection[Record] = ()) -> dict[Record, int]:
-    """Count, for every ancestor of ``root`` with several consuming edges, those beyond the first.
+def survey(root: Record, stop: Collection[Record] = ()) -> tuple[dict[Record, int], int]:
+    """Count, for every ancestor of ``root`` with several consuming edges, those beyond the first; and the records.
 
-    In ``z = x*x + x`` the record ``x`` has three edges, two into the product and one into the sum, so the answer is
-    ``{x: 2}``. Most records have one edge: they are not in the answer and cost the pass no bookkeeping. A record in
+    In ``z = x*x + x`` the record ``x`` has three edges, two into the product and one into the sum, so the first answer
+    is ``{x: 2}``. Most records have one edge: they are not in it and cost the pass no bookkeeping. A record in
     ``stop`` counts as seen already, so it gets one edge too many: it waits for ever, and the pass ends there.
     """
-    return survey(root, stop)[0]
-
-
-def survey(root: Record, stop: Collection[Record] = ()) -> tuple[dict[Record, int], int]:
-    """The counts of :func:`count_extra_uses`, and the number of records visited."""
     extra_uses: dict[Record, int] = {}
     seen = {root, *stop}
     queue = [root]
@@ -89,7 +84,7 @@ def survey(root: Record, stop: Collection[Record] = ()) -> tuple[dict[Record, in
 
 def topological(root: Record) -> list[Record]:
     """``root`` and its ancestors, each after all of its consumers, breadth first."""
-    waiting = count_extra_uses(root)
+    waiting, _ = survey(root)
     order = [root]
     for record in order:
         for parent in record.parents:
@@ -118,8 +113,8 @@ def pull_back(
     with a set of visited records is wrong: in ``a = x*x; out = a + a*x`` it processes ``a`` before the product has
     sent its part. There is no recursion, so a graph may be a million records deep.
 
-    Records in ``stop`` count as leaves. ``extra_uses`` is what :func:`count_extra_uses` returned, if the caller has it;
-    the pass uses it up.
+    Records in ``stop`` count as leaves. ``extra_uses`` is what :func:`survey` has counted, if the caller has it; the
+    pass uses it up.
 
     The example at the top of this file again:
 
@@ -138,7 +133,7 @@ def pull_back(
     if root in stop:
         return [(root, seed)]
     if extra_uses is None:
-        extra_uses = count_extra_uses(root, stop)
+        extra_uses, _ = survey(root, stop)
     partial: dict[Record, Cotangent] = {}  # sums that still wait for contributions
     queue: list[Any] = [(root, seed)]
     for place, pair in enumerate(queue):

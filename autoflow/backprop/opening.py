@@ -286,7 +286,7 @@ def on_arrays(limit: int | None, hooks: bool = True) -> OpenRecord:
         size = g.size
         kept = pair if limit is None or size <= limit else None
         if rule.joint is not None:
-            return g, picks(record), switched(recording=False).call(all_at_once, record, g, saved), kept
+            return g, picks(len(record.parents)), switched(recording=False).call(all_at_once, record, g, saved), kept
         if size > LARGE and vjps is rule.vjps and rule.is_numpys_elementwise and type(g) is np.ndarray:
             over = kept is None and g is pair[1] and free_to_write(pair)
             vjps = vjps_in_blocks(rule, vjps, needs_grad(record), over)
@@ -309,7 +309,7 @@ def on_nodes(limit: int | None, hooks: bool = True) -> OpenRecord:
             g = cast_gradient(g, record.dtype)
         kept = pair if limit is None or g.size <= limit else None
         if rule.joint is not None:
-            return g, picks(record), all_at_once(record, g, saved), kept
+            return g, picks(len(record.parents)), all_at_once(record, g, saved), kept
         return g, (rule.complex_vjps() if record.dtype.kind == "c" else rule.vjps), saved, kept
 
     return open_record
@@ -350,13 +350,9 @@ def wrap_by_modes(open_record: OpenRecord) -> OpenRecord:
 
 
 @functools.cache
-def _pick(k: int) -> VJP:
-    return lambda g, sent: sent[k]
-
-
-def picks(record: Record) -> Sequence[VJP]:
-    """For each operand, the function that picks its part of what a joint rule has sent."""
-    return list(map(_pick, range(len(record.parents))))
+def picks(n: int) -> Sequence[VJP]:
+    """For each of ``n`` operands, the function that picks its part of what a joint rule has sent."""
+    return tuple([lambda g, sent, k=k: sent[k] for k in range(n)])
 
 
 def all_at_once(record: Record, g: Array, saved: tuple[Any, ...]) -> list[Any]:

@@ -168,7 +168,7 @@ def referents_by_type(kind: type) -> Referents:
     if issubclass(kind, LEAVES) or (is_busy(kind) and is_foreign(kind.__module__)):
         return nothing
     if issubclass(kind, NodeRole):
-        return base_of
+        return lambda x: (getattr(x, "_view", None) or ())[1:]  # the node that it is a view of; no more of its graph
     if issubclass(kind, threading.local):
         return lambda x: (vars(x),)
     if issubclass(kind, np.ndarray):
@@ -192,11 +192,6 @@ def constant(x: Any) -> Iterable[Any]:
 def nothing(x: Any) -> Iterable[Any]:
     """For mutable objects that are noted but not searched further."""
     return ()
-
-
-def base_of(x: Any) -> Iterable[Any]:
-    """The node that a node is a view of; no more of its graph."""
-    return (getattr(x, "_view", None) or ())[1:]
 
 
 STORE = dis.opmap["STORE_ATTR"]

@@ -422,11 +422,6 @@ def slots_of_node(x: Any) -> tuple[str, ...]:
     return GRADIENT if type(x) is Record else OF_VARIABLES if isinstance(x, VariableRole) else OF_NODES
 
 
-def refill_node(x: Any, state: list[Any]) -> None:
-    """Restore the class and the slots of a node, or of its record."""
-    refill_named(slots_of_node(x), x, state)
-
-
 def refill_hooks(x: Any, state: dict[str, dict[int, Any]]) -> None:
     """Restore the hooks of a Variable or a record."""
     for when, table in hooks_of(x).items():
@@ -444,11 +439,6 @@ def refill_named(names: tuple[str, ...], x: Any, state: Iterable[Any]) -> None:
     """Restore the attributes of these names."""
     for name, value in zip(names, state, strict=True):
         refill_slot((x, name), [value])
-
-
-def content_of(x: Any) -> Any:
-    """The text or bytes in a file in memory, and its position; None if it is closed."""
-    return None if x.closed else x.__getstate__()[:-1]
 
 
 def refill_file(base: Any, x: Any, state: Any) -> bool:
@@ -482,7 +472,8 @@ ATTRIBUTES = Kind(
 )  # fmt: skip
 CLASS = Kind(lambda x: dict(vars(x)), refill_class, same_objects)
 DECIMAL = Kind(operator.methodcaller("__reduce__"), lambda x, state: x.__init__(*state[1]), operator.eq)
-NODE = Kind(lambda x: [getattr(x, slot, MISSING) for slot in slots_of_node(x)], refill_node, same_objects)
+NODE = Kind(lambda x: [getattr(x, slot, MISSING) for slot in slots_of_node(x)],
+            lambda x, state: refill_named(slots_of_node(x), x, state), same_objects)  # fmt: skip
 HOOKS = Kind(lambda x: {when: dict(table) for when, table in hooks_of(x).items()}, refill_hooks, operator.eq)
 SLOT = Kind(lambda place: [getattr(place[0], place[1], MISSING)], refill_slot, same_objects)
 BYTES = Kind(bytes, refill_bytes, second_runs.same_state)
@@ -496,7 +487,8 @@ KINDS_OF: list[tuple[Any, Kind]] = [
     (types.CellType, Kind(lambda x: [cell_value(x)], partial(refill_named, ("cell_contents",)), same_objects)),
     *[(kind, Kind(operator.attrgetter(*names), partial(refill_named, names), same_objects))
       for kind, names in ((types.FunctionType, OF_FUNCTIONS), (BaseException, ("args", "__traceback__")))],
-    *[(base, Kind(content_of, partial(refill_file, base), operator.eq))
+    # The text or bytes in a file in memory, and its position; None if it is closed.
+    *[(base, Kind(lambda x: None if x.closed else x.__getstate__()[:-1], partial(refill_file, base), operator.eq))
       for base in (io.StringIO, io.BytesIO)],
     (second_runs.Globals, Kind(second_runs.Globals.values, refill_names, same_objects)),
     (random.Random, Kind(second_runs.state_of, second_runs.put_state, operator.eq)),

@@ -267,10 +267,6 @@ def in_pieces(block: switched, function: Callable[..., Any]) -> Callable[..., An
                     return stop.value
             try:
                 step, sent = body.send, (yield given)
-            except GeneratorExit:
-                with block.again():
-                    body.close()
-                raise
             except BaseException as error:
                 step, sent = body.throw, error
 
@@ -286,10 +282,6 @@ def in_pieces(block: switched, function: Callable[..., Any]) -> Callable[..., An
                     return
             try:
                 step, sent = body.asend, (yield given)
-            except GeneratorExit:
-                with block.again():
-                    await body.aclose()
-                raise
             except BaseException as error:
                 step, sent = body.athrow, error
 
@@ -411,7 +403,6 @@ CHOICES = {"theme": ("auto", "light", "dark"), "prove": ("first", "always", "nev
 CHANGED: dict[str, Callable[[Any, bool], None]] = {}
 # What looks at a user's function that gets plain arrays, after a call: transforms/shadow.py.
 CAPTURED: list[Callable[..., None]] = []
-PUBLIC = ("keep", "digits", "strict", "prove", "theme", "static", "tables", "max_bytes", "watched", "threads", "source")
 
 
 def tell(changes: dict[str, Any], outside: bool) -> None:
@@ -465,20 +456,20 @@ class Options:
     ('classroom', True)
     """
 
-    if TYPE_CHECKING:
-        keep: int
-        digits: int
-        strict: bool
-        prove: str
-        theme: str
-        static: bool
-        tables: bool
-        max_bytes: int
-        watched: tuple[str, ...]
-        threads: int
-        source: bool
-        preset: str
-    else:  # to checkers every name would be one
+    keep: int
+    digits: int
+    strict: bool
+    prove: str
+    theme: str
+    static: bool
+    tables: bool
+    max_bytes: int
+    watched: tuple[str, ...]
+    threads: int
+    source: bool
+    preset: str
+
+    if not TYPE_CHECKING:  # to checkers every name would be one
 
         def __getattr__(self, name: str) -> Any:
             if name == "preset":
@@ -527,4 +518,5 @@ def _check_value(name: str, value: Any) -> Any:
     return value
 
 
+PUBLIC = tuple(Options.__annotations__)[:-1]  # without preset
 options = Options()

@@ -131,9 +131,8 @@ def call_without_collector(function: Callable[..., T], *args: Any, **options: An
 
     try:
         with LOCK:
-            is_on = gc.isenabled()
             if not PAUSES[0]:
-                WAS_ON[0] = is_on
+                WAS_ON[0] = gc.isenabled()
             PAUSES[0] += 1
             is_counted = True
             gc.disable()

@@ -39,8 +39,7 @@ def is_number(x: Any) -> bool:
     """
     if isinstance(x, (int, float, complex)) and not isinstance(x, bool):
         return True
-    kind = getattr(getattr(x, "dtype", None), "kind", "no dtype")
-    return kind in ("i", "u", "f", "c")
+    return getattr(getattr(x, "dtype", None), "kind", "no dtype") in ("i", "u", "f", "c")
 
 
 def kind_of(x: Any, of_object: Callable[[Any], Any] = type) -> Any:

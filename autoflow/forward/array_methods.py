@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any, Never, TypeVar, overload
 
 import numpy as np
@@ -31,9 +30,8 @@ from ..rules import RULES
 from ..rules.structure import astype, cast, flatten
 from ..table.indexing import getitem
 from ..table.table import Rule
-from . import node_methods
 from .callers import is_users
-from .node_methods import NodeMethods
+from .node_methods import NodeMethods, install_methods
 from .recording import NO_OPTIONS, apply, compute_one, plain_arrays
 
 if TYPE_CHECKING:
@@ -390,11 +388,6 @@ def unknown_names() -> set[str]:
     return there - {*vars(ArrayMethods), *PLAIN.split(), *KEPT.split(), *REFUSED, *vars(NodeMethods)}
 
 
-def set_layout(name: str, x: Any, new: Any) -> None:
-    """``x.shape = new``"""
-    later("set_layout")(x, name, new)
-
-
 def guard_attributes(family: NodeTypes) -> None:
     """Let ``z.real = v`` and ``x.flat = v`` be writes; ``x.shape = ...`` is a reshape that x itself becomes, and
     ``x.data = ...`` is refused: it would change the node, but not the array under it."""
@@ -402,12 +395,13 @@ def guard_attributes(family: NodeTypes) -> None:
     def refuse(self: Any, value: Any) -> None:
         raise InPlaceError("data of a node cannot be assigned to: write the numbers, x[...] = ...")
 
+    layout = ("shape", "strides", "dtype")
     setters: dict[str, Callable[[Any, Any], None]] = {
         "data": refuse,
         "flat": lambda x, value: np.put(x, np.arange(x.size), value),
         "real": lambda x, value: x.real.__setitem__(..., value),
         "imag": write_imag,
-        **{name: partial(set_layout, name) for name in ("shape", "strides", "dtype")},
+        **{k: lambda x, new, k=k: later("set_layout")(x, k, new) for k in layout},  # type: ignore[misc]
     }
     for name, setter in setters.items():
         ours = vars(ArrayMethods).get(name)
@@ -425,13 +419,12 @@ def write_imag(x: Any, value: Any) -> None:
 
 def install() -> None:
     """Give nodes all of these."""
-    node_methods.install_methods(NodeRole, ArrayMethods, "Node")
+    install_methods(NodeRole, ArrayMethods, "Node")
     for name in PLAIN.split():
         setattr(NodeRole, name, plain_method(name))
     unknown = dict.fromkeys(sorted(unknown_names()), f"autoflow does not know this method of NumPy {np.__version__}")
     for name, advice in {**REFUSED, **unknown}.items():
         setattr(NodeRole, name, refused_method(name, advice))
-    node_methods.install_protocols()
     with_every_family(guard_attributes)
 
 

@@ -29,7 +29,7 @@ import numpy as np
 
 from ..base.errors import LostGradientError
 from ..nodes import versions
-from ..nodes.coercion import refuse_halfway, wants_numbers
+from ..nodes.coercion import is_listed, refuse_halfway, wants_numbers
 from ..nodes.cuts import named
 from ..nodes.grads import read_once
 from ..program.places import is_library, variables_of
@@ -153,8 +153,7 @@ def is_users(frame: FrameType) -> bool:
 
 def is_in(frame: FrameType, package: str) -> bool:
     """Is the frame's module in the package of that name?"""
-    module = frame.f_globals.get("__name__") or ""
-    return module == package or module.startswith(package + ".")
+    return is_listed(frame.f_globals.get("__name__"), (package,))
 
 
 def carries(function: Any) -> str | None:

@@ -38,39 +38,19 @@ import numpy as np
 from ..backends.registry import NODE_TYPES, on_host
 from ..base.errors import InPlaceError, LostGradientError, NoRuleError, StaleValueError, lost
 from ..base.modes import LEFT, modes
-from ..nodes import versions
+from ..nodes import nodes, versions
 from ..nodes.coercion import WHY, plain_array
 from ..nodes.cuts import note_cut
-from ..nodes.nodes import (
-    NodeRole,
-    VariableRole,
-    check_base,
-    constant_from,
-    current_record,
-    new_record,
-    set_flags,
-    shadow_of,
-    value_of,
-)
-from ..nodes.rebinding import check_left, leave
+from ..nodes.nodes import NodeRole, VariableRole, current_record, new_record, value_of
+from ..nodes.rebinding import leave
 from ..nodes.records import Extras
 from ..rules import RULES
 from ..rules.ordering import along
 from ..rules.variants import as_booleans
+from ..table import shapes
 from ..table.indexing import getitem, is_basic, put_back, setitem
 from ..table.outside import advice, public_name
-from ..table.shapes import (
-    Array,
-    as_array,
-    as_dtype,
-    given_keywords,
-    has_gradient,
-    is_numpys,
-    like_argument,
-    numbers_of,
-    set_layout_of,
-    together,
-)
+from ..table.shapes import Array, as_array, as_dtype, has_gradient, is_numpys, together
 from ..table.table import Rule
 from . import recording
 from .closures import HOOKS, NUMPYS_HOOK, is_anothers
@@ -122,11 +102,9 @@ def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any], 
     recording.call_explained(write_noted, (memory_of_x, region, run, values, x, record), rule, inputs)
     switches = modes()
     if switches.shadow and type(x.base) in NODE_TYPES and not np.may_share_memory(x.base, memory_of_x):
-        np.copyto(x.base, shadow_of(x._value))  # in a proof it may have been a Constant, with the right ones
+        np.copyto(x.base, nodes.shadow_of(x._value))  # in a proof it may have been a Constant, with the right ones
     if switches.listeners:
         recording.announce_node(x)
-    if switches.left:
-        check_left()
     return x
 
 
@@ -168,7 +146,7 @@ def check_writable(x: Any, is_recorded: bool) -> None:
         raise recording.history_lost(x)
     root = x
     while (view := getattr(root, "_view", None)) is not None:
-        check_base(*view)
+        nodes.check_base(*view)
         root = view[1]
     if isinstance(root, VariableRole) and is_recorded:
         what = f"{x.name} is a Variable" if root is x else f"{x.name} is a view of the Variable {root.name}"
@@ -208,7 +186,7 @@ def write_numbers(x: Any, run: Callable[[Array], Any]) -> None:
         return
     numbers = recording.orphan_numbers(x)
     with contextlib.suppress(ValueError):  # a view of a node is read-only, what the node looks at need not be
-        set_flags(numbers, True)
+        nodes.set_flags(numbers, True)
     write_noted(numbers, numbers, run)
 
 
@@ -258,7 +236,7 @@ def set_layout(x: Any, name: str, new: Any) -> None:
             f"{x.name} is {what}, whose {name} cannot be assigned to. Make a new node: x.reshape(...), x.astype(...)"
         )
     value = x._value.view()
-    set_layout_of(value, name, new)
+    shapes.set_layout_of(value, name, new)
     if value.dtype.kind in WHY:
         raise InPlaceError(f"a node cannot have dtype {value.dtype}: {WHY[value.dtype.kind]}")
     if name == "shape" and value.shape == x._value.shape:
@@ -268,7 +246,7 @@ def set_layout(x: Any, name: str, new: Any) -> None:
             RULES[np.reshape], (record,), (versions.FreedArray(x._value), value.shape, "C", None, value)
         )
         x._record._name = getattr(record, "_name", None)
-    set_layout_of(x, name, getattr(value, name))
+    shapes.set_layout_of(x, name, getattr(value, name))
     x._value = x._operand = value
 
 
@@ -322,7 +300,7 @@ def write_out(rule: Rule, args: tuple[Any, ...], options: dict[str, Any], out: A
     if isinstance(out, NodeRole) or plain:
         z = recording.apply(rule, args, options)
         k = len(args) if rule.variadic else rule.operands  # methods give all arguments by position, in the row's order
-        named = given_keywords(**dict(zip(rule.names[k:], args[k:], strict=False)), **options)
+        named = shapes.given_keywords(**dict(zip(rule.names[k:], args[k:], strict=False)), **options)
         store(out, value_of(z) if plain else z, rule.function, args[:k], named)
         return out
     if not (augmented and out.base is None):
@@ -337,9 +315,9 @@ def write_out(rule: Rule, args: tuple[Any, ...], options: dict[str, Any], out: A
     try:
         overwrite([out], [node._value])  # everyone who holds the array sees the write
         if not node.requires_grad:
-            return constant_from(out)
+            return nodes.constant_from(out)
         if switches.shadow:  # and in a proof other numbers, as in the memory of nodes
-            np.copyto(out, shadow_of(node._value))
+            np.copyto(out, nodes.shadow_of(node._value))
         node = as_dtype(node, out.dtype)
         if switches.depth == 0:
             leave(weakref.ref(out))
@@ -370,7 +348,7 @@ def store(out: Any, z: Any, function: Any, args: Any, options: dict[str, Any]) -
 
 def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
     """``np.copyto(dst, src)``, recorded if ``dst`` is a node."""
-    src = src if where is True else np.where(as_booleans("np.copyto", numbers_of(where)), src, dst)
+    src = src if where is True else np.where(as_booleans("np.copyto", shapes.numbers_of(where)), src, dst)
     store(node(dst, "copyto"), src, None, (), {"casting": casting})
 
 
@@ -381,8 +359,8 @@ def is_number(x: Any) -> bool:
 
 def augmented_operator(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
     """``x += y``. Numbers are rebound, as in Python; arrays are written into."""
-    rule = RULES[ufunc]
-    forward = recording.FORWARD.get(ufunc) or (lambda x, y: recording.apply(rule, (x, y)))
+    rule, quick = RULES[ufunc], recording.FORWARD.get(ufunc)
+    forward = quick or (lambda x, y: recording.apply(rule, (x, y)))  # a row of a user's may lack a derivative
 
     def run(memory: Any, a: Any, b: Any) -> Any:  # NumPy's x **= 2 squares, and has other bits than np.power
         return ufunc(a, b, out=memory) if rule.operator is None else operator.ipow(memory, b)  # type: ignore[no-untyped-call]
@@ -397,7 +375,7 @@ def augmented_operator(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
         if not hasattr(x, "_value"):
             write_numbers(x, lambda a: run(a, a, value_of(y)))
             return x
-        return write(x, rule, (x, y), run)
+        return write(x, rule, (x, y) if quick else rule.bind((x, y), {}), run)
 
     return inplace
 
@@ -508,14 +486,13 @@ def write_at(ufunc: Any, x: Any, i: Any, y: Any = None) -> None:
     i = np.asarray(i) if isinstance(i, list) else i
     if ufunc not in RULES:
         raise NoRuleError(f"{public_name(ufunc, 'at')} into a node is not recorded: {advice(ufunc, 'at')}")
-    places = np.arange(x.size, like=like_argument(x)).reshape(x.shape)[i]
+    places = np.arange(x.size, like=shapes.like_argument(x)).reshape(x.shape)[i]
     if ufunc in (np.add, np.subtract):
         values = np.broadcast_to(as_array(y), places.shape)
         added = put_back(as_dtype(values, x.dtype), i, x.shape)
-        if is_numpys(x):
-            write(x, RULES[ufunc], (x, added), lambda memory, a, b: ufunc.at(memory, i, value_of(y)))
-        else:  # a library may not take every index here
-            write(x, RULES[ufunc], (x, added), lambda memory, a, b: ufunc(memory, b, out=memory))
+        in_numpy = is_numpys(x)  # a library may not take every index here
+        write(x, RULES[ufunc], (x, added),
+              lambda a, _, b: ufunc.at(a, i, value_of(y)) if in_numpy else ufunc(a, b, out=a))  # fmt: skip
         return
     if np.unique(places).size != places.size:
         raise NoRuleError(

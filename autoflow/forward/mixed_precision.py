@@ -23,7 +23,6 @@ from ..nodes.grads import cast_gradient, plan_grads
 from ..nodes.nodes import Node, NodeRole, value_of
 from ..table.shapes import as_array
 from ..table.table import Rule
-from .recording import NUMBERS
 from .writing import run_or_undo, set_all
 
 HALF, SINGLE, DOUBLE = np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)
@@ -69,9 +68,7 @@ def target(rule: Rule, operands: Iterable[Any]) -> Any:
     goal = modes().autocast if known and rule.name in LOW else SINGLE if known and rule.name in FULL else None
     if goal is not None:
         for x in operands:
-            if type(x) in NUMBERS and not isinstance(x, np.generic):
-                continue  # Python's numbers take the dtype of what they meet
-            dtype = getattr(x, "dtype", None)
+            dtype = getattr(x, "dtype", None)  # None of Python's numbers, which take that of what they meet
             if dtype is not None and dtype.kind in "fciub" and np.promote_types(dtype, HALF) not in (HALF, SINGLE):
                 return None  # with int32 or int64 the result is float64, too
     return goal

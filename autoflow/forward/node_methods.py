@@ -23,20 +23,10 @@ from ..base.errors import InPlaceError, LostGradientError
 from ..base.lazy import later
 from ..base.modes import TAKEN, modes
 from ..base.spellings import refuse_keywords
+from ..base.types import Array
+from ..nodes import nodes
 from ..nodes.coercion import carries_nodes, wants_numbers
-from ..nodes.nodes import (
-    ARGUMENT,
-    Array,
-    Constant,
-    Node,
-    NodeRole,
-    Variable,
-    VariableRole,
-    memory_of,
-    named_as,
-    plain_view,
-    value_of,
-)
+from ..nodes.nodes import Node, NodeRole, VariableRole, memory_of, plain_view, value_of
 from .callers import check_taker, is_users
 
 if TYPE_CHECKING:
@@ -51,7 +41,7 @@ if TYPE_CHECKING:
 
 def install_methods(role: type, methods: type, name: str) -> None:
     """Give ``role`` the methods and properties that the class ``methods`` lists, named as those of ``name``."""
-    named_as(name, methods)
+    nodes.named_as(name, methods)
     for key, member in vars(methods).items():
         if isinstance(member, (FunctionType, property)):
             setattr(role, key, member)
@@ -88,7 +78,7 @@ def copy_node(x: Any, frame: Any) -> Any:
     while frame is not None and frame.f_globals.get("__name__") == "copy":
         frame = frame.f_back
     who = None if frame is None else frame.f_globals.get("__name__")
-    own = isinstance(x, VariableRole) and getattr(x, "_live", None) is not ARGUMENT
+    own = isinstance(x, VariableRole) and getattr(x, "_live", None) is not nodes.ARGUMENT
     if x.requires_grad and (carries_nodes(who) or not (own or wants_numbers(who))):
         return np.copy(x)
     return restore(*state(x)) if own else restore(False, memory_of(x), x.name)
@@ -172,8 +162,8 @@ def state(x: Any) -> tuple[Any, ...]:
 def restore(variable: bool, value: Array, name: str, live: bool = True, grad: Array = None) -> Node:
     """A node from a pickle or copy: a Variable comes back as one, with its gradient; anything else as a Constant."""
     if not variable:
-        return Constant(value, name)
-    node = Variable(value, name, requires_grad=live)
+        return nodes.Constant(value, name)
+    node = nodes.Variable(value, name, requires_grad=live)
     node.grad = None if grad is None else grad.copy()
     return node
 
@@ -194,13 +184,6 @@ def bit_operator(name: str, ufunc: np.ufunc) -> None:
     setattr(NodeRole, f"__{name}__", forward)
     setattr(NodeRole, f"__r{name}__", lambda y, x: forward(x, y))
     setattr(NodeRole, f"__i{name}__", inplace)
-
-
-def install_protocols() -> None:
-    """Give nodes these methods."""
-    install_methods(NodeRole, Protocol, "Node")
-    for name, ufunc in BITS.items():
-        bit_operator(name, ufunc)
 
 
 # ---------------------------------------------------------------- what only a node can do
@@ -324,8 +307,11 @@ class VariableMethods:
 
 def install() -> None:
     """Give nodes these methods."""
+    install_methods(NodeRole, Protocol, "Node")
     install_methods(NodeRole, NodeMethods, "Node")
     install_methods(VariableRole, VariableMethods, "Variable")
+    for name, ufunc in BITS.items():
+        bit_operator(name, ufunc)
 
 
 install()

@@ -16,6 +16,7 @@ from ..nodes.nodes import Node, NodeRole, value_of
 from ..rules import RULES
 from ..table.blocks import FROM, in_blocks
 from .closures import QUICK, binary, quicken, reflected, unary
+from .node_methods import install_methods
 from .recording import FORWARD, apply
 
 Booleans: TypeAlias = "np.ndarray[tuple[Any, ...], np.dtype[np.bool]]"
@@ -26,40 +27,43 @@ def comparison(compare: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     return lambda x, y: (compare if x.size < FROM else partial(in_blocks, compare))(value_of(x), value_of(y))
 
 
-def both_ways(function: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
+def both_ways(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
     """The closures of ``x * y`` and of ``y * x`` where y is no node."""
-    rule, compute = RULES[function], QUICK.get(function, function)
-    pair: Any
-    if function not in FORWARD:  # a row of a user's, without a derivative by one of the operands
+    rule, compute = RULES[ufunc], QUICK.get(ufunc, ufunc)
+    if ufunc not in FORWARD:  # a row of a user's, without a derivative by one of the operands
         forward = lambda x, y: apply(rule, (x, y))  # noqa: E731
-        pair = forward, reflected(forward)
-    else:
-        numbers, compute = rule.operator is None, rule.operator or compute
-        pair = binary(rule, compute, numbers, 1), reflected(binary(rule, compute, numbers, 2))
-    for closure in pair:
-        vars(closure)["ufunc"] = function
-    return pair
+        return forward, reflected(forward)
+    numbers, compute = rule.operator is None, rule.operator or compute
+    return binary(rule, compute, numbers, 1), reflected(binary(rule, compute, numbers, 2))
 
 
-def in_place(function: np.ufunc) -> Callable[[Any, Any], Any]:
-    """``x += y`` and its like: ``inplace.py`` makes the method at the first call."""
-    made: list[Callable[[Any, Any], Any]] = []
+def in_place(name: str, ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
+    """``x += y`` and its like: the first call replaces itself by the method that ``inplace.py`` makes."""
 
-    def method(self: Any, other: Any) -> Any:
-        if not made:
-            from .inplace import augmented_operator
+    def first(self: Any, other: Any) -> Any:
+        from .inplace import augmented_operator
 
-            made.append(augmented_operator(function))
-        return made[0](self, other)
+        method = augmented_operator(ufunc)
+        setattr(NodeRole, name, method)
+        return method(self, other)
 
-    return method
+    return first
+
+
+# By the names that Python has for them: x + y, y + x and x += y; -x; x < y.
+BINARY = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.divide, "floordiv": np.floor_divide,
+    "mod": np.remainder, "pow": np.power, "matmul": np.matmul,
+}  # fmt: skip
+UNARY = {"neg": np.negative, "pos": np.positive, "abs": np.absolute}
+COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 
 
 class Operators:
     """Arithmetic, recorded. Comparisons: plain arrays of booleans."""
 
-    # fmt: off
     if TYPE_CHECKING:  # for checkers of types, in full: pyright takes no aliases; tests/test_typing.py compares
+
         def __add__(self, y: Any, /) -> Node: ...
         def __sub__(self, y: Any, /) -> Node: ...
         def __mul__(self, y: Any, /) -> Node: ...
@@ -93,24 +97,6 @@ class Operators:
         def __ge__(self, y: Any, /) -> Booleans: ...
         def __eq__(self, y: Any, /) -> Booleans: ...  # type: ignore[override]
         def __ne__(self, y: Any, /) -> Booleans: ...  # type: ignore[override]
-    else:
-        __add__, __radd__ = both_ways(np.add)
-        __sub__, __rsub__ = both_ways(np.subtract)
-        __mul__, __rmul__ = both_ways(np.multiply)
-        __truediv__, __rtruediv__ = both_ways(np.divide)
-        __floordiv__, __rfloordiv__ = both_ways(np.floor_divide)
-        __mod__, __rmod__ = both_ways(np.remainder)
-        __pow__, __rpow__ = both_ways(np.power)
-        __matmul__, __rmatmul__ = both_ways(np.matmul)
-        __neg__, __pos__, __abs__ = [unary(RULES[ufunc], 1) for ufunc in (np.negative, np.positive, np.absolute)]
-
-        __iadd__, __isub__, __imul__ = map(in_place, (np.add, np.subtract, np.multiply))
-        __itruediv__, __ifloordiv__ = map(in_place, (np.divide, np.floor_divide))
-        __imod__, __ipow__, __imatmul__ = map(in_place, (np.remainder, np.power, np.matmul))
-
-        __lt__, __le__, __gt__, __ge__ = map(comparison, (operator.lt, operator.le, operator.gt, operator.ge))
-        __eq__, __ne__ = map(comparison, (operator.eq, operator.ne))
-    # fmt: on
 
     def __divmod__(self, other: Any) -> tuple[Node, Node]:
         return self // other, self % other
@@ -122,11 +108,15 @@ class Operators:
 def install() -> None:
     """Give nodes these methods; again, when a row of the table has been replaced."""
     quicken()
-    for name, method in vars(Operators).items():
-        if hasattr(method, "ufunc"):
-            setattr(NodeRole, name, both_ways(method.ufunc)[name.startswith("__r")])
-        elif callable(method):
-            setattr(NodeRole, name, method)
+    for name, ufunc in BINARY.items():
+        methods = *both_ways(ufunc), in_place(f"__i{name}__", ufunc)
+        for way, method in zip(("", "r", "i"), methods, strict=True):
+            setattr(NodeRole, f"__{way}{name}__", method)
+    for name, ufunc in UNARY.items():
+        setattr(NodeRole, f"__{name}__", unary(RULES[ufunc], 1))
+    for name in COMPARISONS:
+        setattr(NodeRole, f"__{name}__", comparison(getattr(operator, name)))
+    install_methods(NodeRole, Operators, "Node")
 
 
 install()

@@ -21,28 +21,12 @@ from ..base.errors import LostGradientError, MixedArraysError, NoRuleError
 from ..base.lazy import later
 from ..base.modes import modes, switched
 from ..base.pytree import tree_map
-from ..nodes import versions
+from ..nodes import nodes, versions
 from ..nodes.coercion import array_of, content, holds_node, plain_array, wants_numbers
 from ..nodes.cuts import Cut, note_cut, text_of
-from ..nodes.nodes import (
-    ConstantRole,
-    NodeRole,
-    Operation,
-    Variable,
-    VariableRole,
-    View,
-    constant_from,
-    current_record,
-    gradient_target,
-    is_lent,
-    locked_constant,
-    new_record,
-    on_memory,
-    set_flags,
-    value_of,
-)
+from ..nodes.nodes import NodeRole, Operation, Variable, VariableRole, View, new_record, on_memory, set_flags, value_of
 from ..nodes.rebinding import check_left
-from ..nodes.records import Extras, Record, extend
+from ..nodes.records import Extras, Record
 from ..nodes.versions import NEW, FreedArray, view_link
 from ..program.places import Activation, enter, getframe
 from ..table.blocks import FROM, in_blocks
@@ -77,12 +61,12 @@ def operand(x: Any) -> Operand:
             again = as_reshape_of_base(x)
             return Operand(orphan_numbers(x), None, None, True) if again is None else operand(again)
         if kind is Operation or (kind is View and x._record.number > versions.latest[0]):  # no write since
-            is_mutable = kind is View and (x._value.nbytes <= versions.COPY_BYTES or is_lent(x))
+            is_mutable = kind is View and (x._value.nbytes <= versions.COPY_BYTES or nodes.is_lent(x))
             return Operand(x._value, x._record, None, is_mutable)
-        record = gradient_target(x)
+        record = nodes.gradient_target(x)
         is_view = getattr(x, "_view", None) is not None and kind is not x.family.Operation  # that is one of a Variable
         small_view = is_view and x._value.nbytes <= versions.COPY_BYTES
-        return Operand(x._value, record, x if record is None else None, small_view or is_lent(x))
+        return Operand(x._value, record, x if record is None else None, small_view or nodes.is_lent(x))
     if kind in NUMBERS or x is None:
         return Operand(x, None, None, False)
     if kind is not ndarray:
@@ -131,7 +115,7 @@ def orphan_numbers(x: Any) -> Array:
     a gradient would be lost.
     """
     another = x.base is not None and type(x.base) not in NODE_TYPES and not isinstance(x.base, NodeRole)
-    known = another or isinstance(x, ConstantRole)
+    known = another or isinstance(x, nodes.ConstantRole)
     if modes().recording and not known and not wants_numbers(versions.calling_module()):
         raise history_lost(x)
     return value_of(x)
@@ -288,7 +272,8 @@ def apply_one(rule: Rule, x: Any, parent: Any, inputs: tuple[Any, ...]) -> Any:
                 if len(NODE_TYPES) > 1 and (batch := hidden_batch(values)) is not None:
                     return apply_batched(batch, rule, inputs, values, [parent], {}, mutable)
                 result = call_explained(rule.compute, values, rule, inputs)
-                return make_node(rule, as_plain(result), inputs, values, (parent,), {}, mutable)
+                result = result if type(result) in NODE_TYPES else plain_array(result)
+                return make_node(rule, result, inputs, values, (parent,), {}, mutable)
             break
     return compute_one(rule, x, parent, options)
 
@@ -303,7 +288,7 @@ def compute_one(rule: Rule, x: Any, parent: Any, options: tuple[Any, ...], depth
         explain_error(error, rule, (x, *options))
         raise
     if type(result) is not ndarray:
-        result = as_plain(result)
+        result = np.asarray(result) if type(result) in REALS else plain_array(result)
     switches = modes()
     limit = switches.fast_path_limit
     if type(result) is not ndarray or a.size > limit or result.size > limit or result.dtype.kind not in "fc":
@@ -358,13 +343,6 @@ def explain_error(error: BaseException, rule: Rule, inputs: tuple[Any, ...]) -> 
     add_note(error, rule.function, inputs[: rule.operands], inputs[rule.operands :])
 
 
-def as_plain(result: Any) -> Array:
-    """The result of a row as an array of a known type."""
-    if type(result) in NODE_TYPES:
-        return result
-    return np.asarray(result) if type(result) in REALS else plain_array(result)
-
-
 def make_node(
     rule: Rule, result: Array, inputs: Any, values: list[Any], parents: Sequence[Any],
     constants: dict[int, Any], mutable: Any,
@@ -374,10 +352,10 @@ def make_node(
     family = NODE_TYPES[type(result)]
     shared = rule.view and isinstance(inputs[0], NodeRole) and is_view_of(result, values[0])
     if not (switches.recording and any([p is not None for p in parents]) and result.dtype.kind in "fc"):
-        if shared and current_record(inputs[0]) is not None:  # no_grad: what is written into it would be in no history
-            node = locked_constant(result, inputs[0])
+        if shared and nodes.current_record(inputs[0]) is not None:  # no_grad: a write into it would be in no history
+            node = nodes.locked_constant(result, inputs[0])
         else:
-            node = constant_from(result, family)
+            node = nodes.constant_from(result, family)
             if shared:
                 node._view = view_link(new_record(rule, (None,), (*values, result)), inputs[0])
         note_cut(node, parents, constants.values())
@@ -402,10 +380,8 @@ def make_node(
         if result.size > limit and len(rule.names) not in needed:
             result = FreedArray(result)
     node._record.saved = (*values, result)
-    if constants or fingerprints:
-        node._record.extra = Extras(constants, fingerprints)
-    if switches.scope:
-        extend(node._record, scope=switches.scope)
+    if constants or fingerprints or switches.scope:
+        node._record.extra = Extras(constants, fingerprints, scope=switches.scope)
     if shared:
         node._view = view_link(node._record, inputs[0])
     if switches.listeners:

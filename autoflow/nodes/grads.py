@@ -115,9 +115,8 @@ def read_grad(holder: Any, dtype: Any) -> Array | None:
     g = getattr(holder, "_raw_grad", None)
     if g is None:
         return getattr(holder, "_shown_grad", None)
-    if type(g) is np.ndarray and g.dtype == dtype and is_alone(g, 2):
-        shown = g  # no other holder: a copy of each would cost 5 % of a large training step
-    elif hasattr(g, "family"):  # a node, of a pass with create_graph
+    # If there is no other holder: a copy of each would cost 5 % of a large training step. Or a node, of create_graph.
+    if (type(g) is np.ndarray and g.dtype == dtype and is_alone(g, 2)) or hasattr(g, "family"):
         shown = g
     else:
         shown = without_history(cast_gradient(g, dtype)).copy() if hasattr(g, "copy") else np.array(g, dtype)

@@ -73,9 +73,8 @@ def describe_node(node: Any) -> str:
 
 def left_out(node: Any, record: Any) -> bool:
     """Has the operation no gradient, and is it too large for a backward pass to keep one unless told to?"""
-    if record is None or node.size <= modes().keep:
-        return False
-    return getattr(record, "_raw_grad", None) is None and getattr(record, "_shown_grad", None) is None
+    is_large = record is not None and node.size > modes().keep
+    return is_large and getattr(record, "_raw_grad", None) is None and getattr(record, "_shown_grad", None) is None
 
 
 def operand_name(operand: Any) -> str:

@@ -36,9 +36,8 @@ def original_of(x: Any) -> Any:
         return None
     first, second = record.parents
     w, step = (first, record.saved[1]) if second is None else (second, record.saved[0])
-    if not isinstance(w, VariableRole) or (first is not None and second is not None):
-        return None
-    if w is second and record.rule.name == "subtract":
+    is_other = second is not None and (first is not None or record.rule.name == "subtract")
+    if is_other or not isinstance(w, VariableRole):
         return None
     g = read_grad(w, w.dtype)  # type: ignore[attr-defined]
     if g is None or not isinstance(step, (np.ndarray, np.generic, FreedArray)) or step.shape != g.shape:

@@ -43,8 +43,7 @@ class Scope(switched):
 
     def __enter__(self) -> Scope:
         self.entered = self.name, now(), here(1)
-        super().__enter__()
-        return self
+        return super().__enter__()
 
     def changes_to(self, before: Modes) -> dict[str, Any]:
         """One more name behind those outside."""
@@ -63,10 +62,6 @@ class Scope(switched):
                 f"computed between two yields."
             )
         return super().__call__(function)
-
-    def again(self) -> Scope:
-        """A new one of the same name."""
-        return Scope(self.name)
 
 
 @overload

@@ -107,12 +107,16 @@ def test_record_again_has_gradients_and_names():
     x = af.Variable(2.0, name="x")
     a = x * x
     a.name = "a"
-    y, new = record_again(a * np.maximum(x, af.Constant(1.0, "low")), {x: 3.0})
+    z = a * np.maximum(x, af.Constant(1.0, "low"))
+    y, new = record_again(z, {x: 3.0})
     y.backward()
     assert new[x].grad == 27.0
     assert new[a.grad_fn].name == "a"
     assert x.grad is None
     assert y.value == 27.0
+    y, new = record_again(z, {a: 5.0})  # from there on
+    y.backward()
+    assert (y.value, new[a.grad_fn].grad, x in new) == (10.0, 2.0, True)
 
 
 def test_shapes_must_fit():

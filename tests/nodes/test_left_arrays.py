@@ -229,6 +229,12 @@ def test_who_holds_the_array_is_told_when_a_gradient_is_asked_for():
     with pytest.raises(LostGradientError, match="holds the array"):
         a.backward()
     assert b == 2.0
+    a, b = held = np.zeros(2), af.zeros(2)
+    a += x
+    b[...] = x  # a write does not ask
+    with pytest.raises(LostGradientError, match="holds the array"):
+        b.backward([1.0, 1.0])
+    assert held[0].tolist() == [2.0, 2.0]
 
 
 def test_without_a_history_nothing_is_lost():

@@ -108,6 +108,9 @@ def test_graph_attributes():
     product, subtrahend = z.operands
     assert (z.opmethod, z.noperands, product.opmethod) == ("subtract", 2, "multiply")
     assert subtrahend is c
+    double = x * 2.0
+    assert [type(v) for v in double.operands] == [af.Variable, af.Constant]
+    assert [type(v) for v in double.grad_fn.operands] == [af.Variable, float]  # as it was recorded
     assert product.operands[0] is x
     assert product.operands[1] is x
     assert (x.operands, x.noperands, x.opmethod, x.grad_fn) == ((), 0, None, None)
@@ -203,6 +206,11 @@ def test_repr_shows_numbers_first():
     assert str(x) == "[1. 2.]"
     assert f"{x.sum():.2f}" == "3.00"
     assert f"{x}" == "[1. 2.]"
+    assert repr(np.stack([x] * 4)).endswith("= stack(x, x, x, x)")
+    assert repr(np.stack([x] * 5)).endswith("= stack of 5 operands")
+    large = af.Variable(np.arange(300.0))
+    with np.printoptions(threshold=1000, edgeitems=1):
+        assert str(large) == f"{large}" == str(large.value)
 
 
 @pytest.mark.parametrize("dtype", "efdgFDiBQ?")
