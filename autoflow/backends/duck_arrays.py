@@ -340,9 +340,8 @@ class Registration:
             if self.types is None:
                 self.types = join(self.cls, from_numpy=self.how["from_numpy"], to_numpy=self.how["to_numpy"])
                 vars(self.types).update(self.how, has_numbers=False)
-            else:
-                NODE_TYPES[self.cls] = self.types
-                families_changed()
+            NODE_TYPES[self.cls] = self.types
+            families_changed()
         try:
             yield
         finally:
@@ -356,11 +355,8 @@ class Registration:
 def guard_derivatives(run: Callable[..., Any]) -> Callable[[Any], Any]:
     """What wraps ``open_record`` of backward passes: each derivative is called as ``run(vjp, name, g, saved)``."""
 
-    def wrap_open_record(open_record: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        def open_guarded(pair: Any) -> Any:
-            g, vjps, saved, kept = open_record(pair)
-            return g, [vjp and partial(run, vjp, pair[0].rule.name) for vjp in vjps], saved, kept
+    def open_guarded(open_record: Callable[[Any], Any], pair: Any) -> Any:
+        g, vjps, saved, kept = open_record(pair)
+        return g, [vjp and partial(run, vjp, pair[0].rule.name) for vjp in vjps], saved, kept
 
-        return open_guarded
-
-    return wrap_open_record
+    return lambda open_record: partial(open_guarded, open_record)

@@ -11,6 +11,7 @@ NumPy's functions, and those call the library's.
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from threading import Lock
 from typing import Any
 
@@ -162,15 +163,8 @@ def cannot_view(array: Array, what: str) -> DataError:
     )
 
 
-def register_cupy(join: Callable[..., Any]) -> None:
-    """CuPy's arrays, when the first of them is met."""
-    from .cupy import make_family
-
-    make_family(join)
-
-
-# First part of the module of an array type -> what registers it, given join().
-KNOWN = {"cupy": register_cupy}
+# First part of the module of an array type -> what registers it, given join(), when its first array is met.
+KNOWN = {"cupy": lambda join: import_module(".cupy", __package__).make_family(join)}
 
 
 def array_type(x: Any) -> type | None:

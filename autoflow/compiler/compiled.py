@@ -98,10 +98,8 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
     def at_length(self, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
         """A call unlike the last one: look the program up, or record it."""
         leaves = pytree.tree_leaves([args, options])
-        switches = modes()
-        inner = any([isinstance(x, Traced) for x in leaves]) or switches.depth or switches.layer or switches.listeners
-        if inner or switches.strict or (switches.recording and any([gradient_target(x) is not None for x in leaves])):
-            return self.f(*args, **options)  # in a recording or a transform that wants nodes, or of such with a history
+        if wants_nodes(leaves):
+            return self.f(*args, **options)
         arrays = [x for x in leaves if is_array(x)]
         try:
             key = signature(args, options, leaves)
@@ -245,7 +243,11 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
         """
         from .text.program_text import ProgramText
 
-        return ProgramText(self.f, args if args else self.arguments_like_last())
+        if not args:  # of the signature that was recorded last, with numbers between 0.5 and 1.5
+            entry = self.latest_entry()
+            arrays = iter([random_input(v) for v in entry.program.inputs])
+            args = pytree.tree_map(lambda x: next(arrays) if type(x) is Nth else x, entry.arguments)
+        return ProgramText(self.f, args)
 
     def latest_entry(self) -> Entry:
         """The program that was used last."""
@@ -253,13 +255,6 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
         if not used:
             raise CompileError("nothing was recorded yet: call the compiled function once, or give arguments")
         return used[-1]
-
-    def arguments_like_last(self) -> tuple[Any, ...]:
-        """Arguments of the signature that was recorded last, with numbers between 0.5 and 1.5."""
-        entry = self.latest_entry()
-        arrays = iter([random_input(v) for v in entry.program.inputs])
-        like: tuple[Any, ...] = pytree.tree_map(lambda x: next(arrays) if type(x) is Nth else x, entry.arguments)
-        return like
 
     def __repr__(self) -> str:
         return f"<compiled {self.name}, {count_phrase(len(self.entries), 'program')}>"
@@ -337,6 +332,13 @@ class Entry:
         return self.assemble(results)
 
 
+def wants_nodes(leaves: list[Any]) -> bool:
+    """Are we in a recording or a transform that wants nodes, or has one of these arguments a history?"""
+    m = modes()
+    inside = any([isinstance(x, Traced) for x in leaves]) or m.depth or m.layer or m.listeners or m.strict
+    return bool(inside or (m.recording and any([gradient_target(x) is not None for x in leaves])))
+
+
 def size_of_numbers(x: Any) -> float:
     """The largest finite one of an array."""
     x = np.asarray(value_of(x))
@@ -350,7 +352,7 @@ def check_equal(eager: Any, ours: Any, name: str, accuracy: float = 1e-10, scale
     """Raise CompileError unless both results are equal: to ``accuracy``, of the largest number in an array or, since
     large ones may cancel, of ``scale``."""
     one, other = pytree.tree_leaves(eager), pytree.tree_leaves(ours)
-    if shape_of(eager) != shape_of(ours) or len(one) != len(other):
+    if shape_of(eager) != shape_of(ours):
         raise CompileError(f"the compiled {name} returned {len(other)} things, eager code {len(one)}: {DIFFERS}")
     for a, b in zip(one, other, strict=True):
         a, b = value_of(a), value_of(b)

@@ -88,11 +88,9 @@ class Value:
 
     def compute(self, *arrays: Any) -> Any:
         """What NumPy computes for these operands."""
-        if self.kind == ITEM:
-            return arrays[0][self.options]
         if self.kind == REDUCE:
             return self.function.reduce(arrays[0], self.options[0], keepdims=self.options[1])
-        return np.stack(arrays) if self.kind == STACK else self.function(*arrays)
+        return self.function(*arrays)
 
     @property
     def is_dense(self) -> bool:

@@ -56,6 +56,7 @@ it is.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -69,16 +70,16 @@ from .run.tiles import Improve, Phase
 FEW = 4  # sums with fewer terms are left alone
 
 
-def join(program: Program) -> bool:
-    """Rewrite the program's sums of products; True if that changed anything."""
+def join(program: Program) -> None:
+    """Rewrite the program's sums of products."""
     joiner = Joiner(program)
     joiner.shared_factors()
-    joiner.sums()
+    for root, terms in find_sums(joiner.order, joiner.uses):
+        joiner.join_terms(root, terms)
     if joiner.new:
         for values, stack in list(joiner.stacks.items()):
             joiner.rows_at_once(stack, values)
-        return program.rewrite(joiner.new)
-    return False
+        program.rewrite(joiner.new)
 
 
 class Joiner:
@@ -96,7 +97,8 @@ class Joiner:
         (first, *_), shape = values, (len(values), *values[0].shape)
         matrix = (shape[0] * shape[1], *shape[2:])
         base = first.args[0] if first.kind == VIEW else first
-        if base.layout is not None or values != tuple(rows_of(base, values)):  # else it is its own stack
+        is_stack = base.layout is None and base.shape[:1] == (len(values),)
+        if not is_stack or any([v.args != (base,) or v.options != ("index", repr(k)) for k, v in enumerate(values)]):
             if values not in self.stacks:
                 self.stacks[values] = new_value(STACK, None, values, None, shape, number)
             base = self.stacks[values]
@@ -104,10 +106,8 @@ class Joiner:
 
     def shared_factors(self) -> None:
         """Xₜ W of views of arguments with a common W: each becomes a part of one product."""
-        groups: dict[Any, list[Value]] = {}
-        for v in self.order:
-            if v.kind == PRODUCT and is_given(v.args[0]) and v.dtype.kind == "f":
-                groups.setdefault((v.args[1], v.args[0].shape, v.dtype), []).append(v)
+        products = [v for v in self.order if v.kind == PRODUCT and is_given(v.args[0]) and v.dtype.kind == "f"]
+        groups = grouped([((v.args[1], v.args[0].shape, v.dtype), v) for v in products])
         for (w, (n, _), _), group in groups.items():
             lefts = tuple(dict.fromkeys([v.args[0] for v in group]))
             if len(lefts) < FEW or not is_given(w):
@@ -118,23 +118,21 @@ class Joiner:
             for k, v in enumerate(group):
                 self.new[v] = part_of(whole, slice(k * n, (k + 1) * n), v.shape)
 
-    def sums(self) -> None:
-        """Σ Aₜᵀ Bₜ and Σ sum(Bₜ, 0)."""
-        for root, terms in find_sums(self.order, self.uses):
-            self.join_terms(root, terms)
-
     def join_terms(self, root: Value, terms: list[Value]) -> None:
-        """Put ``root``, the sum of these terms, together anew."""
+        """Put ``root``, the sum of these terms, together anew: Σ Aₜᵀ Bₜ = Aᵀ B and Σ sum(Bₜ, 0) = sum(B, 0)."""
         joined: list[Value] = []
         for key, group in grouped([(self.kind_of_term(x), x) for x in terms]).items():
             if key is None or len(group) < FEW:
                 joined += group
             else:  # gradients come latest first; reversed, inputs and states are in the order of the steps
                 group.sort(key=lambda x: -x.args[-1].number)
-                joined.append(self.joined_products(root, group) if key[0] == PRODUCT else self.joined_sums(root, group))
-        if len(joined) == len(terms):
-            return
-        self.new[root] = add_all(joined, root)
+                one, args = group[0], list[Value]()
+                if one.kind == PRODUCT:
+                    args.append(transposed(self.stack([x.args[0].args[0] for x in group], root.number), root.number))
+                args.append(self.stack([x.args[-1] for x in group], root.number))
+                joined.append(new_value(one.kind, one.function, tuple(args), one.options, root.shape, root.number))
+        if len(joined) < len(terms):
+            self.new[root] = add_all(joined, root)
 
     def kind_of_term(self, x: Value) -> Any:
         """Terms of one kind can be joined; None for those that cannot."""
@@ -145,17 +143,6 @@ class Joiner:
         if x.kind == REDUCE and x.function is np.add and x.options == (0, False) and len(x.args[0].shape) == 2:
             return REDUCE, x.args[0].shape, x.args[0].dtype
         return None
-
-    def joined_products(self, root: Value, group: list[Value]) -> Value:
-        """Σ Aₜᵀ Bₜ = Aᵀ B."""
-        a = self.stack([x.args[0].args[0] for x in group], root.number)
-        b = self.stack([x.args[1] for x in group], root.number)
-        return new_value(PRODUCT, np.matmul, (transposed(a, root.number), b), (), root.shape, root.number)
-
-    def joined_sums(self, root: Value, group: list[Value]) -> Value:
-        """Σ sum(Bₜ, 0) = sum(B, 0)."""
-        b = self.stack([x.args[0] for x in group], root.number)
-        return new_value(REDUCE, np.add, (b,), (0, False), root.shape, root.number)
 
     def rows_at_once(self, whole: Value, values: tuple[Value, ...]) -> None:
         """Elementwise calls on most of ``values``, the rows of ``whole``, with the same other operands: one call."""
@@ -178,13 +165,9 @@ class Joiner:
             self.rows_at_once(result, tuple([found.get(k, whole) for k in range(len(values))]))
 
 
-def count_uses(order: list[Value], wanted: list[Value]) -> dict[Value, int]:
+def count_uses(order: list[Value], wanted: list[Value]) -> Counter[Value]:
     """How often each value is read; those that are wanted count as read twice."""
-    uses = dict.fromkeys(order, 0) | dict.fromkeys(wanted, 2)
-    for v in order:
-        for x in v.args:
-            uses[x] += 1
-    return uses
+    return Counter([x for v in order for x in v.args] + 2 * [*{*wanted}])
 
 
 def find_sums(order: list[Value], uses: dict[Value, int]) -> Iterator[tuple[Value, list[Value]]]:
@@ -226,15 +209,6 @@ def is_given(x: Value) -> bool:
     return not behind_views(x).args
 
 
-def rows_of(base: Value, values: tuple[Value, ...]) -> list[Value]:
-    """``values``, if they are base[0], base[1], ... to the end, in any place of the list where that is so; else []."""
-    if len(base.shape) < 2 or base.shape[0] != len(values):
-        return []
-    found = [v for k, v in enumerate(values)
-             if v.kind == VIEW and v.args == (base,) and v.options == ("index", repr(k))]  # fmt: skip
-    return found if math.prod(base.shape) == math.prod(values[0].shape) * len(values) else []
-
-
 def waits_for(values: Iterable[Value], results: set[Value]) -> bool:
     """Does one of ``values`` depend on one of ``results``?"""
     first = min([v.number for v in results])
@@ -254,13 +228,14 @@ def waits_for(values: Iterable[Value], results: set[Value]) -> bool:
 COPIES = (np.copy, np.ndarray.copy)
 
 
-def drop_copies(program: Program) -> bool:
-    """A copy of what the program has computed is that value: nobody else has it. Did that change anything?"""
+def drop_copies(program: Program) -> None:
+    """A copy of what the program has computed is that value: nobody else has it."""
     new = {
         v: x for v in program.order() if v.kind == CALL and v.shape and call_written(v)[0] in COPIES
         if (x := v.args[0]).kind in (UFUNC, REDUCE, PRODUCT) and (x.dtype, x.layout) == (v.dtype, v.layout)
     }  # fmt: skip
-    return bool(new) and program.rewrite(new)
+    if new:
+        program.rewrite(new)
 
 
 PAUSE = 0.1  # of the length of the program
@@ -286,12 +261,9 @@ def recompute(program: Program) -> None:
             copies[v] = new_value(UFUNC, v.function, args, v.options, v.shape, before, v)
         return copies[v]
 
-    changed: dict[Value, dict[Value, Value]] = {}
-    for v in order:
-        if v in again and late[v]:
-            for reader in late[v]:
-                changed.setdefault(reader, {})[v] = copy(v, late[v][0].number - 0.5)
-    for reader, new in changed.items():
+    pairs = [(reader, (v, copy(v, late[v][0].number - 0.5))) for v in order if v in again for reader in late[v]]
+    for reader, changed in grouped(pairs).items():
+        new = dict(changed)
         reader.args = tuple([new.get(x, x) for x in reader.args])
     program.rewrite({})  # copies wait for nothing that their originals did not wait for
 
@@ -333,26 +305,22 @@ FLOPS = 100  # with at least this many multiplications per element products domi
 COMBINED = {np.add, np.maximum, np.minimum, np.multiply}
 
 
-def tile_program(program: Program, improve: Improve = lambda program, targets: targets) -> bool:
-    """Replace what can be done block by block with calls of :class:`Phase`; True if anything changed. ``improve``: what
-    else is done to the program of a block, given the values that it writes into arguments; it returns those left."""
+def tile_program(program: Program, improve: Improve = lambda program, targets: targets) -> None:
+    """Replace what can be done block by block with calls of :class:`Phase`. ``improve``: what else is done to the
+    program of a block, given the values that it writes into arguments; it returns those left."""
     order = program.order()
     rows = leading_axis(order)
-    if rows is None:
-        return False
-    phases = Phases(order, rows, set(program.outputs))
-    new = phases.calls(improve)
-    if any([v not in phases.chosen and is_threaded(v) for v in order]):
-        return False
-    return bool(new) and program.rewrite(new)
+    if rows is not None:
+        phases = Phases(order, rows, set(program.outputs))
+        new = phases.calls(improve)
+        if new and not any([v not in phases.chosen and is_threaded(v) for v in order]):
+            program.rewrite(new)
 
 
 def leading_axis(order: list[Value]) -> int | None:
     """The length of axis 0 that most large arrays share; None if there are too few."""
-    elements: dict[int, list[int]] = {}
-    for v in order:
-        if v.kind in (UFUNC, REDUCE) and v.args[0].shape and math.prod(v.args[0].shape) >= LARGE:
-            elements.setdefault(v.args[0].shape[0], []).append(math.prod(v.args[0].shape))
+    shapes = [v.args[0].shape for v in order if v.kind in (UFUNC, REDUCE) and v.args[0].shape]
+    elements = grouped([(shape[0], n) for shape in shapes if (n := math.prod(shape)) >= LARGE])
     counts = {n: sum(sizes) for n, sizes in elements.items() if len(sizes) >= FEW_CALLS and n > 1}
     return max(counts, key=lambda n: counts[n]) if counts else None
 

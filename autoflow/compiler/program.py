@@ -77,12 +77,9 @@ class Program:
 
     def constant(self, number: Any) -> Value:
         """A number or array that never changes. Equal numbers of one type are one value."""
-        key = None
-        if np.ndim(number) == 0:
-            key = CONSTANT, type(number), getattr(number, "dtype", None), repr(np.asarray(number).item())
-            if key in self.made:
-                return self.made[key]
-        return self.add(Value(CONSTANT, None, (), None, number), key)
+        kind = type(number), getattr(number, "dtype", None)
+        key = None if np.ndim(number) else (CONSTANT, *kind, repr(np.asarray(number).item()))
+        return self.made.get(key) or self.add(Value(CONSTANT, None, (), None, number), key)
 
     # -- calls
 
@@ -110,11 +107,8 @@ class Program:
             return self.made[key]
         where = None if len(axes) == len(x.shape) else axes[0] if len(axes) == 1 else axes
         sample = function.reduce(x.sample, where, keepdims=keepdims)
-        if x.kind == CONSTANT:
-            found = self.constant(sample)
-        else:
-            found = self.add(Value(REDUCE, function, (x,), (where, keepdims), sample))
-        self.made[key] = found
+        made = Value(REDUCE, function, (x,), (where, keepdims), sample)
+        found = self.made[key] = self.constant(sample) if x.kind == CONSTANT else self.add(made)
         return found
 
     def product(self, x: Value, y: Value) -> Value:
@@ -150,8 +144,6 @@ class Program:
 
     def as_array(self, x: Value) -> Value:
         """A number of NumPy's as a 0-d array: other methods return views of it, and it can be written into."""
-        if not isinstance(x.sample, np.generic):
-            return x
         return self.view(x, "reshape", (), lambda a: np.reshape(np.asarray(a), ()), np.asarray(x.sample))
 
     def broadcast(self, x: Value, shape: tuple[int, ...], sample: Any = None) -> Value:
@@ -168,7 +160,7 @@ class Program:
         """``function(*args)``, any function of arrays. ``key``: what it computes, if calls may be shared."""
         args = tuple([self.in_memory(v) if v.kind == VIEW else v for v in args])
         key = None if key is None else (CALL, key, options, *[a.number for a in args])
-        if key is not None and key in self.made:
+        if key in self.made:
             return self.made[key]
         samples = [a.sample for a in args]
         numbers = [k for k, x in enumerate(samples) if isinstance(x, np.generic)]
@@ -205,14 +197,12 @@ class Program:
         """All values that the results and the checks need, each after those that it is computed from."""
         return sort_values([*self.outputs, *self.checks])
 
-    def rewrite(self, new: dict[Value, Value]) -> bool:
-        """Replace each v with ``new[v]``. Returns False, and does nothing, if two calls would wait for each other."""
+    def rewrite(self, new: dict[Value, Value]) -> None:
+        """Replace each v with ``new[v]``; none of them, if two calls would wait for each other."""
         found = rebuild_outputs([*self.outputs, *self.checks], new)
-        if found is None:
-            return False
-        n = len(self.outputs)
-        self.outputs, self.checks = found[:n], found[n:]
-        return True
+        if found is not None:
+            n = len(self.outputs)
+            self.outputs, self.checks = found[:n], found[n:]
 
     def forget_samples(self) -> None:
         """The recording is over: release its arrays, except those that are part of the program."""

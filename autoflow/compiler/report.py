@@ -16,7 +16,6 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from html import escape
-from itertools import starmap
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ import numpy as np
 from ..base.columns import aligned
 from ..base.errors import CompileError
 from ..base.modes import modes
-from .matching import CAPTURED, CONSTANT, INPUT, LEAVES, Array, Value, behind_views
+from .matching import CAPTURED, CONSTANT, INPUT, Array, Value, behind_views
 from .run.buffers import Plan, shape_buffer
 
 # ---------------------------------------------------------------- the plan: a table, and a picture of its memory
@@ -51,7 +50,7 @@ class PlanReport:
             self.rows: list[tuple[str, ...]] = []
             self.groups = 0
             return
-        self.steps = [s for s in plan.steps if s.value.kind not in LEAVES]
+        self.steps = plan.steps
         self.names.update({s.value: str(k) for k, s in enumerate(self.steps, 1)})
         self.groups = sum([s.value.name == "blocks" for s in self.steps])
         self.where = [self.buffer_of(s.out) for s in self.steps]
@@ -79,8 +78,7 @@ class PlanReport:
 
     def buffer_of(self, out: Any) -> int | None:
         """The number of the buffer that an array lies in."""
-        buffers = self.buffers if isinstance(out, np.ndarray) else []
-        return next((k for k, b in enumerate(buffers) if np.may_share_memory(b, out)), None)
+        return next((k for k, b in enumerate(self.buffers) if out is not None and np.may_share_memory(b, out)), None)
 
     def target(self, v: Value, buffer: int | None) -> str:
         """Where a value is written."""
@@ -115,10 +113,7 @@ class PlanReport:
 
     def spans(self) -> list[tuple[int, int, int, str]]:
         """(buffer, first call, last call, name) of every value in a buffer."""
-        last: dict[Value, int] = {}
-        for k, s in enumerate(self.steps):
-            for x in s.value.args:
-                last[behind_views(x)] = k
+        last = {behind_views(x): k for k, s in enumerate(self.steps) for x in s.value.args}
         return [
             (b, k, max(last.get(s.value, k), k), s.value.name)
             for k, (s, b) in enumerate(zip(self.steps, self.where, strict=True)) if b is not None
@@ -126,19 +121,34 @@ class PlanReport:
 
     def svg(self, theme: str = "light") -> str:
         """The picture, of at most the first 60 calls."""
+        from ..pictures.model.style import THEMES
+
+        color = THEMES[theme]
+
+        def written(x: float, y: float, words: str, fill: str = "sub", anchor: str = "start") -> str:
+            look = f'text-anchor="{anchor}" font-family="system-ui, sans-serif" font-size="11" fill="{color[fill]}"'
+            return f'<text x="{x}" y="{y}" {look}>{escape(words)}</text>'
+
         spans = [span for span in self.spans() if span[1] < WIDEST] if self.rows else []
         rows = sorted({b for b, *_ in spans})
         columns = min(self.calls, WIDEST)
-        step = 5 if columns > 20 else 1
-        texts: list[Any] = [(LEFT + k * COLUMN + 4, 34, f"{k + 1}") for k in range(0, columns, step)]
-        texts += [(LEFT - 8, 55 + y * ROW, f"{self.buffers[b].nbytes:,} B", "sub", "end") for y, b in enumerate(rows)]
-        bars = []
+        parts = [written(12, 18, str(self).partition("\n")[0])]
+        parts += [written(LEFT + k * COLUMN + 4, 34, f"{k + 1}") for k in range(0, columns, 5 if columns > 20 else 1)]
+        for y, b in enumerate(rows):
+            parts.append(written(LEFT - 8, 55 + y * ROW, f"{self.buffers[b].nbytes:,} B", anchor="end"))
         for b, first, end, name in spans:
             x, y, w = LEFT + first * COLUMN, 40 + rows.index(b) * ROW, (min(end, columns - 1) - first + 1) * COLUMN - 2
-            label = name if len(name) * 6.5 < w - 6 else ""
-            bars.append(((x, y + 2, w, ROW - 5), "op-fill", f"{first + 1} {name}", [(x + 4, y + 15, label, "op-text")]))
-        size = LEFT + columns * COLUMN + 12, 40 + len(rows) * ROW + 12
-        return draw(theme, size, "buffers over time", [(12, 18, str(self).partition("\n")[0]), *texts], bars)
+            parts.append(
+                f'<g><title>{escape(f"{first + 1} {name}")}</title><rect x="{x}" y="{y + 2}" width="{w}" '
+                f'height="{ROW - 5}" rx="2" fill="{color["op-fill"]}" stroke="{color["op-line"]}"/>'
+                f"{written(x + 4, y + 15, name if len(name) * 6.5 < w - 6 else '', 'op-text')}</g>"
+            )
+        width, height = LEFT + columns * COLUMN + 12, 40 + len(rows) * ROW + 12
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+            f'viewBox="0 0 {width} {height}" role="img" aria-label="buffers over time">'
+            f'<rect width="{width}" height="{height}" fill="{color["bg"]}"/>{"".join(parts)}</svg>'
+        )
 
     def _repr_html_(self) -> str:
         table = f"<pre>{escape(str(self))}</pre>"
@@ -150,29 +160,6 @@ class PlanReport:
 def count_phrase(n: int, what: str) -> str:
     """``1 buffer``, ``2 buffers``."""
     return f"{n} {what}" if n == 1 else f"{n} {what}s"
-
-
-def draw(theme: str, size: tuple[float, float], label: str, texts: Sequence[Any], bars: Sequence[Any]) -> str:
-    """An SVG. texts : (x, y, words), and its colour and where it is anchored. bars : (x, y, width, height), colour,
-    what it says when it is pointed at, and the texts that belong to it."""
-    from ..pictures.model.style import THEMES
-
-    color, (width, height) = THEMES[theme], size
-
-    def written(x: float, y: float, words: str, fill: str = "sub", anchor: str = "start") -> str:
-        look = f'text-anchor="{anchor}" font-family="system-ui, sans-serif" font-size="11" fill="{color[fill]}"'
-        return f'<text x="{x}" y="{y}" {look}>{escape(words)}</text>'
-
-    drawn = [
-        f'<g><title>{escape(tip)}</title><rect x="{x}" y="{y}" width="{w}" height="{h}" rx="2" fill="{color[fill]}" '
-        f'stroke="{color["op-line"]}"/>{"".join(starmap(written, inside))}</g>'
-        for (x, y, w, h), fill, tip, inside in bars
-    ]
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
-        f'role="img" aria-label="{label}"><rect width="{width}" height="{height}" fill="{color["bg"]}"/>'
-        f"{''.join([*starmap(written, texts), *drawn])}</svg>"
-    )
 
 
 # ---------------------------------------------------------------- the profile: how long each call takes
@@ -267,9 +254,7 @@ def measure(run: Callable[[], Any]) -> tuple[float, int]:
 
 def put_clocks(plan: Any) -> list[Timer]:
     """Put a clock around each call of a plan; in the order of its steps. Programs of numbers have no such calls."""
-    timers: list[Timer] = []
-    for k, step in enumerate(plan.steps if isinstance(plan, Plan) else ()):
-        plan.space[f"f{k}"] = timer = Timer(step.function)
-        if step.value.kind not in LEAVES:
-            timers.append(timer)
+    timers = [Timer(step.function) for step in plan.steps] if isinstance(plan, Plan) else []
+    for k, timer in enumerate(timers):
+        plan.space[f"f{k}"] = timer
     return timers

@@ -143,11 +143,6 @@ def test_keys_of_other_types_after_a_quick_call():
         assert compiled({key: X}).tolist() == f({key: X}).tolist()
 
 
-def test_what_cannot_be_compared_is_refused():
-    with pytest.raises(CompileError, match="is a bytearray, which cannot be compared"):
-        af.compile(lambda x, option: x)(X, [bytearray(b"a")])
-
-
 def test_the_smallest_type_of_a_number_depends_on_its_value():
     def f(x):
         return x.astype(np.min_scalar_type(x))

@@ -131,8 +131,9 @@ def test_a_doubt_cannot_be_swallowed(name):
             np.testing.assert_array_equal(falling(x), f(x), strict=True)
 
 
+@pytest.mark.parametrize("fallback", [False, True])
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, MemoryError])
-def test_what_is_no_doubt_passes(error):
+def test_what_is_no_doubt_passes(error, fallback):
     calls = []
     note = unseen_append(calls)
 
@@ -142,7 +143,7 @@ def test_what_is_no_doubt_passes(error):
             raise error
         return x * 2
 
-    compiled = af.compile(f)
+    compiled = af.compile(f, fallback=fallback)
     if error is not MemoryError:  # eager code is asked
         with pytest.raises(error):
             compiled(X)
@@ -192,12 +193,6 @@ def test_what_python_refuses_has_numpys_text(catching):
                     np.testing.assert_equal(found, expected, line)
 
 
-def test_what_eager_code_raises_is_raised():
-    for f, error in ((lambda x: np.linalg.inv(x), np.linalg.LinAlgError), (lambda x: x + np.ones(7), ValueError)):
-        with pytest.raises(error):
-            af.compile(f)(np.zeros((2, 2)))
-
-
 def test_a_value_of_an_earlier_recording_is_a_doubt_of_the_present_one():
     def keep(x):
         KEPT.set(x * 2.0)
@@ -209,7 +204,7 @@ def test_a_value_of_an_earlier_recording_is_a_doubt_of_the_present_one():
         except BaseException:
             return x
 
-    with pytest.raises(CompileError):
+    with pytest.raises(CompileError, match="a ContextVar"):
         af.compile(keep)(X)
     with pytest.raises(CompileError, match=r"finds an|earlier recording"):
         af.compile(use)(X)
@@ -217,19 +212,8 @@ def test_a_value_of_an_earlier_recording_is_a_doubt_of_the_present_one():
         KEPT.get() + 1.0
 
 
-def test_settings_that_only_silence_are_fine():
-    def f(x):
-        with np.errstate(divide="ignore"), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return 1.0 / x
-
-    compiled = af.compile(f)
-    for x in (X, X * 0.0, X):
-        np.testing.assert_array_equal(compiled(x), f(x))
-
-
 def test_filters_that_another_thread_changes_do_not_count():
-    """They belong to the process. What the function itself changes is refused all the same."""
+    """They belong to the process."""
     inside, done = threading.Event(), threading.Event()
 
     def elsewhere():
@@ -244,29 +228,13 @@ def test_filters_that_another_thread_changes_do_not_count():
             inside.wait(60)
         return np.exp(x) * 2.0
 
-    def own(x):
-        with warnings.catch_warnings():
-            warnings.simplefilter("always")
-            return x * 2.0
-
     thread = threading.Thread(target=elsewhere)
     try:
         with warnings.catch_warnings():
             np.testing.assert_array_equal(af.compile(slow, verify=False)(X), np.exp(X) * 2.0)
-        with pytest.raises(CompileError, match="changes the filters of warnings"):
-            af.compile(own)(X)
     finally:
         done.set()
         thread.join()
-
-
-def test_settings_that_stay_changed_are_refused():
-    def f(x):
-        np.seterr(divide="ignore")
-        return x * 2
-
-    with np.errstate(divide="warn"), pytest.raises(CompileError, match=r"changes np.seterr"):
-        af.compile(f)(X)
 
 
 def test_other_threads_have_their_own_doubts():

@@ -660,6 +660,8 @@ def test_inside_transforms(jax):
     for transform in (af.grad, lambda f: lambda x: af.jvp(f, (x,), (x,))[1], af.vmap):
         f = transform(lambda w: compiled(lambda x: np.sum(x * w))(there))
         np.testing.assert_allclose(f(X), transform(lambda w: np.sum(np.asarray(there) * w))(X))
+    with af.options(strict=True):
+        assert isinstance(ours(there), np.generic)  # that of NumPy's eager code
 
 
 @pytest.mark.peers

@@ -296,6 +296,17 @@ def test_sums_of_products_of_windows(seed):
     assert not {"matmul", "product", "reshape"} & set(left_to_numpy(compiled))
 
 
+def test_gradients_of_windows_are_added_up_where_they_lie():
+    """No term of a gradient is an array of its own."""
+    rng = np.random.default_rng(2)
+    x, w = rng.standard_normal((2, 9, 9, 3)), rng.standard_normal((4, 3, 5))
+    windows = [(slice(None), slice(i, i + 8), slice(j, j + 8)) for i in range(2) for j in range(2)]
+    total = lambda x, w: np.tanh(sum([np.matmul(x[i], v) for i, v in zip(windows, w, strict=True)])).sum()  # noqa: E731
+    (native,) = natives(check(af.grad(total, (0, 1)), x, w))
+    for array in (x, w):
+        assert [line.split()[2] for line in native.describe() if line.endswith(f"  {array.shape}")] == ["fill"]
+
+
 def test_sums_of_products_of_several_types():
     x = np.random.default_rng(0).standard_normal((5, 6, 4))
     w = np.random.default_rng(1).standard_normal((4, 3))

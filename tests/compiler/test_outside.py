@@ -1,24 +1,17 @@
 """State outside of a compiled function: whatever it reads there is an input, a guard, or a refusal with the line."""
 
 import _thread
-import array
 import collections
-import contextvars
-import datetime
 import itertools
 import os
 import random
-import secrets
 import sys
 import threading
 import time
-import uuid
 import warnings
-import weakref
 from contextlib import contextmanager, nullcontext
-from datetime import date
 from time import perf_counter as tick
-from types import FunctionType, MappingProxyType, ModuleType, SimpleNamespace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -81,15 +74,6 @@ def test_one_element_of_an_array(layout, case, transform):
         equal(c(x), f(x))
 
 
-def test_an_array_of_the_closure_that_numpy_reads():
-    a = np.zeros(10_000)
-    g = af.compile(af.grad(lambda x: np.sum(x * (a + 1.0))))
-    x = np.ones(10_000)
-    equal(g(x), a + 1.0)
-    a[4321] = 7
-    equal(g(x), a + 1.0)
-
-
 def test_another_shape_or_dtype_of_the_same_array():
     a = np.arange(6.0)
     c = af.compile(lambda x: x * a.sum() + a.ndim)
@@ -132,17 +116,6 @@ def test_without_watching_an_array_that_is_read_in_part_is_watched():
     ):
         c = af.compile(lambda x, r=read, d=decide: np.sum(x * r()) + (d() > 0), watch=False)
         assert [c(np.ones(1)), c(np.ones(1)), change(), c(np.ones(1))] == [0.0, 0.0, None, 1.0]
-
-
-def test_a_function_that_writes_into_an_array_from_outside_is_refused():
-    count = np.zeros(3)
-
-    def f(x):
-        count[0] += 1
-        return x
-
-    with pytest.raises(CompileError, match=r"writes into an array of shape \(3,\) from outside"):
-        af.compile(f)(np.ones(1))
 
 
 @pytest.mark.parametrize(
@@ -248,113 +221,13 @@ def test_gradients_of_a_model_are_not_lost_where_others_stand_in():
 # -- other state ---------------------------------------------------------------------------------------------------
 
 
-STATE = SimpleNamespace()
-CONTEXT = contextvars.ContextVar("rate", default=2.0)
-os.environ.setdefault("AUTOFLOW_TEST_RATE", "2.0")
-CONFIG = ModuleType("config")
-CONFIG.rate = 2.0
-
-
-class Tagged(np.ndarray):
-    rate = 2.0
-
-
-class Holder:
-    rate = 2.0
-
-
-def scaled(x):
-    return x * scaled.rate
-
-
-def scaled_by_text(x):
-    return x * getattr(scaled_by_text, "ra" + "te", 2.0)
-
-
-def imported_inside(x):
-    import autoflow_test_config
-
-    return x * autoflow_test_config.rate
-
-
-scaled.rate = 2.0
 LOCAL = threading.local()
 LINEAR: list = []
 
 
-def with_default(x, rate=2.0, *, power=1.0):
-    return x * rate**power
-
-
-def changes():
-    """Functions, and how to change what they find."""
-    buffer, numbers = bytearray(b"abc"), array.array("d", [1.0, 2.0])
-    view, objects = memoryview(bytearray(5000)), np.array([[1.0], 2.0], dtype=object)
-    f = FunctionType(with_default.__code__, {"__name__": __name__}, "f", (2.0,))
-    f.__kwdefaults__ = {"power": 1.0}
-    scope = {"__name__": "__main__", "np": np}
-    exec("def shadowed(x): return x * len([1, 2]) + np.ones(1)", scope)
-    shadowed = scope["shadowed"]
-    config = sys.modules.setdefault("autoflow_test_config", ModuleType("autoflow_test_config"))
-    config.rate, name, held, tagged = 2.0, "rate", Holder(), np.ones(2).view(Tagged)
-    weak, weak_values, held.rate, tagged.rate = weakref.ref(held), weakref.WeakValueDictionary(a=held), 2.0, 2.0
-    mapping = {"rate": 2.0}
-    proxy = MappingProxyType(mapping)
-
-    def change_config():
-        CONFIG.rate += 1
-
-    def change_environment():
-        os.environ["AUTOFLOW_TEST_RATE"] = str(float(os.environ["AUTOFLOW_TEST_RATE"]) + 1)
-
-    queue, bag, LOCAL.rate = collections.deque([1.0, 2.0]), {1.0, 2.0}, 2.0
-    return {
-        "defaults": (lambda x: f(x), lambda: setattr(f, "__defaults__", (5.0,))),
-        "keyword defaults": (lambda x: f(x), lambda: setattr(f, "__kwdefaults__", {"power": 2.0})),
-        "code": (lambda x: f(x), lambda: setattr(f, "__code__", (lambda x, rate=2.0, *, power=1.0: x).__code__)),
-        "shadowed builtin": (lambda x: shadowed(x), lambda: scope.__setitem__("len", lambda v: 9)),
-        "bytearray": (lambda x: x * buffer[1], lambda: buffer.__setitem__(1, 3)),
-        "array.array": (lambda x: x * numbers[1], lambda: numbers.__setitem__(1, 3.0)),
-        "memoryview": (lambda x: x * sum(view), lambda: view.__setitem__(4321, 3)),
-        "threading.local": (lambda x: x * LOCAL.rate, lambda: setattr(LOCAL, "rate", 3.0)),
-        "attribute of the function": (scaled, lambda: setattr(scaled, "rate", scaled.rate + 1)),
-        "new attribute": (scaled_by_text, lambda: setattr(scaled_by_text, "rate", 5.0)),
-        "import inside": (imported_inside, lambda: setattr(config, "rate", config.rate + 1)),
-        "attribute of a module by text": (lambda x: x * getattr(CONFIG, name), change_config),
-        "attribute of a module": (lambda x: x * CONFIG.rate, change_config),
-        "mappingproxy": (lambda x: x * proxy["rate"], lambda: mapping.__setitem__("rate", 5.0)),
-        "mappingproxy, new": (lambda x: x * len(proxy), lambda: mapping.__setitem__("other", 5.0)),
-        "weakref": (lambda x: x * weak().rate, lambda: setattr(held, "rate", 5.0)),
-        "weak dictionary": (lambda x: x * weak_values["a"].rate, lambda: setattr(held, "rate", 5.0)),
-        "attribute of an array": (lambda x: x * tagged.rate, lambda: setattr(tagged, "rate", 5.0)),
-        "ContextVar": (lambda x: x * CONTEXT.get(), lambda: CONTEXT.set(CONTEXT.get() + 1.0)),
-        "environ": (lambda x: x * float(os.environ["AUTOFLOW_TEST_RATE"]), change_environment),
-        "getenv": (lambda x: x * float(os.getenv("AUTOFLOW_TEST_RATE", "1")), change_environment),
-        "environ.get": (lambda x: x * float(os.environ.get("AUTOFLOW_TEST_RATE", "1")), change_environment),
-        "deque": (lambda x: x * queue[0], lambda: queue.rotate(1)),
-        "set": (lambda x: x * sum(bag), lambda: bag.add(5.0)),
-        "list in an array": (lambda x: x * objects[0][0], lambda: objects[0].__setitem__(0, 5.0)),
-        "many numbers": (lambda x, many=[1.0] * 50_000: x * many[43_210], None),
-    }  # fmt: skip
-
-
-@pytest.mark.parametrize("name", [name for name in changes() if name != "many numbers"])
-def test_a_change_is_seen(name):
-    f, change = changes()[name]
-    c, x = af.compile(f), np.arange(1.0, 4.0)
-    for _ in range(2):
-        equal(c(x), f(x))
-    before = f(x)
-    change()
-    assert not np.array_equal(before, f(x))
-    for _ in range(2):
-        equal(c(x), f(x))
-
-
 def test_one_of_many_numbers():
-    f, _ = changes()["many numbers"]
-    many = f.__defaults__[0]
-    c = af.compile(f)
+    many = [1.0] * 50_000
+    c = af.compile(lambda x: x * many[43_210])
     assert c(np.ones(1)) == 1.0
     many[43_210] = 2.0
     assert c(np.ones(1)) == 2.0
@@ -398,7 +271,7 @@ def tick_by_import():
     return time.perf_counter()
 
 
-FRESH = {
+FRESH = {  # doors are all in test_refusals.py
     "default_rng": lambda: np.random.default_rng().normal(),
     "Generator": lambda: np.random.Generator(np.random.PCG64()).normal(),
     "MT19937": lambda: np.random.Generator(np.random.MT19937()).normal(),
@@ -406,11 +279,6 @@ FRESH = {
     "SeedSequence": lambda: np.random.SeedSequence().entropy % 7919,
     "Random": lambda: random.Random().random(),
     "Random.seed": lambda: PYTHONS.seed(),
-    "SystemRandom": lambda: random.SystemRandom().random(),
-    "SystemRandom.gauss": lambda: random.SystemRandom().gauss(0, 1),
-    "secrets": lambda: secrets.randbelow(1000),
-    "token": lambda: secrets.token_bytes(3)[0],
-    "uuid": lambda: uuid.uuid4().int % 1_000_003,
     "urandom": lambda: os.urandom(1)[0],
     "spawn": lambda: np.random.default_rng(SEQUENCE.spawn(1)[0]).normal(),
     "random_raw": lambda: BITS.random_raw() % 1_000_003,
@@ -418,17 +286,9 @@ FRESH = {
     "np.random": lambda: np.random.normal(),
     "Random of a global": lambda: PYTHONS.random(),
     "time": lambda: time.time(),
-    "time_ns": lambda: time.time_ns() % 1_000_003,
-    "perf_counter": lambda: time.perf_counter(),
-    "monotonic": lambda: time.monotonic(),
-    "now": lambda: datetime.datetime.now().microsecond,
-    "today": lambda: datetime.date.today().day,
-    "datetime as a class": lambda: date.today().day,
     "a clock by name": lambda: tick(),
     "time imported inside": lambda: tick_by_import(),
-    "globals": lambda: globals()["STEP"],
     "eval": lambda: eval("STEP"),
-    "import by text": lambda: __import__("math").pi,
 }
 
 
@@ -523,7 +383,6 @@ def test_files_and_iterators_that_are_not_touched_are_no_reason(tmp_path):
 
 
 def test_a_profiler_goes_on():
-    import sys
 
     events = []
     note = lambda frame, event, arg: events.append(event)  # noqa: E731

@@ -213,14 +213,16 @@ def test_recording_takes_no_more_memory_than_eager_code():
 # -- joined products ----------------------------------------------------------------------------------------------
 
 
-def recurrent(wx, wh, b, x):
-    s = x[0] * 0
-    for t in range(len(x)):
-        s = np.tanh(x[t] @ wx + s @ wh + b)
-    return (s**2).sum()
+@pytest.mark.parametrize("kept", [0.0, 0.5])
+def test_a_recurrent_network_has_one_product_for_each_weight(kept):
+    """Also if each state waits for another elementwise function of the state before."""
 
+    def recurrent(wx, wh, b, x):
+        s = x[0] * 0
+        for t in range(len(x)):
+            s = np.tanh(x[t] @ wx + s @ wh + (b + s * kept if kept else b))
+        return (s**2).sum()
 
-def test_a_recurrent_network_has_one_product_for_each_weight():
     rng = np.random.default_rng(0)
     x, args = rng.standard_normal((20, 4, 5)), [*rng.standard_normal((2, 5, 5)) * 0.3, np.zeros(5)]
     compiled = af.compile(af.grad(recurrent, (0, 1, 2)))

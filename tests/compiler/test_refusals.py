@@ -121,6 +121,10 @@ class Slotted:
     def __init__(self):
         self.n = 0.0
 
+    def __call__(self, x):
+        self.n += 1.0
+        return x * self.n
+
 
 OBJECTS, MATRIX = np.array([1.0, 2.0], object), np.ones((1, 2)).view(np.matrix)
 # The message, and what makes the function.
@@ -143,6 +147,7 @@ REFUSED = [
     ("changes 'n', which it found outside",
      with_outside(lambda: types.SimpleNamespace(n=0.0), lambda o, x: setattr(o, "n", 1.0))),
     ("changes 'n', which it found outside", with_outside(Slotted, lambda o, x: setattr(o, "n", 1.0))),
+    ("changes 'n', which it found outside", Slotted),
     ("changes the element 0 of a list",
      with_outside(lambda: [(lambda: 1.0), (lambda: 2.0)], lambda o, x: o.reverse())),
     ("changes the length of a list", with_outside(list, lambda o, x: o.append(1.0))),
@@ -163,6 +168,9 @@ REFUSED = [
     ("which would come back as a plain array", lambda: lambda x: (x * 2.0, np.array([None, 1.0]))[1]),
     ("printing or drawing needs the value", lambda: af.grad(lambda x: np.sum(x) * len(str(x)))),
     ("a text of an array needs the value", lambda: lambda x: x * len(repr(x))),
+    ("a text of an array needs the value", lambda: lambda x: x * len(f"{x}")),
+    ("a text of an array needs the value", lambda: lambda x: (repr([x]), x)[1]),
+    ("a format needs the value", lambda: lambda x: (f"{x[0]:.2f}", x)[1]),
     ("needs the value of an array", lambda: lambda x: x if x[0] > 0 else -x),
     ("needs the value of an array", lambda: catching_all),
     ("was made outside of the compiled function", with_outside(lambda: np.zeros(2), lambda o, x: np.sin(x, out=o))),
@@ -221,8 +229,15 @@ def overwritten_at_the_end(x):
 
 
 def divided_silently(x):
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
         return x / np.zeros(2)
+
+
+def divided_in_part(x):
+    z = x * 0.0
+    whole, rest = np.divmod(x, 2.0, out=(z, None), where=np.array([True, False]))
+    return np.append(whole, rest[0])
 
 
 W = np.array([3.0, -1.0, 2.0])
@@ -232,6 +247,18 @@ ONE_NUMBER, IN_BYTES = np.array(-2), np.frombuffer(bytearray(np.array([3.0, -1.0
 def warned_as_before(x):
     with warnings.catch_warnings():
         return x * 2.0
+
+
+class Held:
+    """Goes on with the array that it keeps."""
+
+    __carries_nodes__ = "content"
+
+    def __init__(self, content):
+        self.content = content
+
+    def __array_ufunc__(self, ufunc, method, x, y):
+        return ufunc(x, y.content)
 
 
 class Lists:
@@ -294,6 +321,9 @@ ACCEPTED = {
     "empty, and then filled": (lambda x: filled(np.empty_like(x)), X),
     "swapped bytes": (lambda x: np.zeros_like(x) + x, X.astype(">f8")),
     "another order": (lambda x: x.copy("F") + x.T.copy("C").T + x.copy("A"), np.arange(6.0).reshape(2, 3)),
+    "a cast to its own dtype, in columns": (lambda x: x.astype(float, "F", copy=False) + 0, np.ones((2, 3))),
+    "of columns, in rows": (lambda x: x.T.astype(float, "C", copy=False) + 0, np.arange(6.0).reshape(2, 3)),
+    "of columns, in columns": (lambda x: x.T.astype(float, "F", copy=False) + 0, np.arange(6.0).reshape(2, 3)),
     "a copy in columns": (lambda x: x.copy("F"), np.arange(6.0).reshape(2, 3)),
     "a copy in rows": (lambda x: x.T.copy(), np.arange(6.0).reshape(2, 3)),
     "a copy that lies as it does": (lambda x: x.T.copy("K"), np.arange(6.0).reshape(2, 3)),
@@ -311,12 +341,14 @@ ACCEPTED = {
     "an argument's name": (lambda x: np.reshape(x, shape=(2, 1)) * np.mean(a=x), X),
     "a write by a function": (lambda x: copied(x, lambda z: np.put(z, [0], x[1])), X),
     "a write of an element": (lambda x: copied(x, lambda z: z.__setitem__(0, x[1])), X),
+    "one of two results, where a mask holds": (divided_in_part, np.array([5.0, 7.0])),
     "a write in another order": (lambda x: in_columns(x, np.arange(6.0).reshape(3, 2)), np.ones((2, 3))),
     "the slope of a maximum": (af.grad(np.max), X),
     "slopes of maxima": (af.vmap(af.grad(np.max), loop="allow"), np.array([[1.0, 2.0], [3.0, -1.0], [2.0, 2.0]])),
     "beside a node on NumPy's array": (lambda x: af.grad(lambda w: np.sum(np.concatenate([x, w]) ** 2))(W), X),
     "such a node after an array": (lambda x: af.grad(lambda w: np.sum(np.multiply(x[0], w) ** 2))(W), X),
     "a number times such a node": (lambda x: af.grad(lambda w: np.sum(np.real(x[0] * w)))(W), X + 1j),
+    "a power with such a node": (lambda x: af.grad(lambda w: np.sum(x**w))(W[:2]), np.array([1.5, 2.0])),
     "beside the rows of an array": (lambda x: af.vmap(lambda w: np.concatenate([x, w]))(W[:, None]), X),
     "slopes that look at numbers": (lambda x: af.vmap(af.grad(doubled), loop="allow")(x), X),
     "a slope that looks at numbers": (af.grad(lambda x: np.sum(doubled(x) * x)), X),
@@ -328,6 +360,7 @@ ACCEPTED = {
     "a regular expression": (lambda x, sub=re.sub: x * len(sub("a-(?=b)", "", "a-b")), X),
     "a generic function": (lambda x: x * GENERIC(2.0), X),
     "a module in itself": (lambda x: x * CONFIG.itself.rate, X),
+    "an object that keeps an array": (lambda x: np.multiply(x, Held(W[:2])), X),
     "by a mask of an argument": (lambda x, m: np.where(m, x, 0.0), X, np.array([True, False])),
 }
 

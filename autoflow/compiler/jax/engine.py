@@ -18,15 +18,13 @@ import numpy as np
 from ...base import pytree
 from ...base.errors import CompileError
 from ...base.lazy import load_package
-from ...base.modes import modes
-from ...nodes.nodes import Array, gradient_target, value_of
-from ..compiled import Compiled, P, R
+from ...nodes.nodes import Array, value_of
+from ..compiled import Compiled, P, R, wants_nodes
 from ..matching import CAPTURED, CONSTANT, INPUT, ITEM
 from ..program import Program
 from ..report import PlanReport
 from ..run.buffers import Planned, WatchedPlan, callers_state
 from ..signature import is_array, signature
-from ..trace.traced import Traced
 from .lowering import Lowering, in_layout
 
 # ---------------------------------------------------------------- JAX with 64 bits, and the plan of a program
@@ -127,8 +125,7 @@ class CompiledByXla(Compiled[P, R]):
         leaves = pytree.tree_leaves([args, options])
         if not any([is_on_device(x) for x in leaves]):
             return super().__call__(*args, **options)
-        inner = modes().depth or modes().layer or modes().listeners
-        if inner or any([isinstance(x, Traced) or gradient_target(x) is not None for x in leaves]):
+        if wants_nodes(leaves):
             return self.f(*fetched(args), **fetched(options))
         similar = {id(x): np.empty(x.shape, x.dtype) for x in leaves if is_on_device(x)}
         tree = [pytree.tree_map(lambda x: similar.get(id(x), x), part) for part in (args, options)]
@@ -138,7 +135,7 @@ class CompiledByXla(Compiled[P, R]):
             if not hasattr(entry, "recorded") or entry.unproved or not entry.recorded.guards.hold():
                 super().__call__(*fetched(args), **fetched(options))
                 entry = self.entries.get(key)
-        if entry is None or not hasattr(entry, "recorded"):  # it runs eagerly
+        if not hasattr(entry, "recorded"):  # it runs eagerly
             return self.f(*fetched(args), **fetched(options))
         try:
             return entry.run([value_of(x) for x in leaves if is_array(x) or is_on_device(x)])

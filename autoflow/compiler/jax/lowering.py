@@ -153,22 +153,17 @@ FORMS: dict[Any, Callable[..., Any]] = {
 # -- ufuncs: called with the dtype that NumPy computes in, and operands of it
 
 
-def guarded(name: str) -> Callable[..., Any]:
-    """A division in the dtype that NumPy computes in."""
-
-    def form(trace: Lowering, dtype: Any, x: Array, y: Array) -> Any:
-        """Of integers, what is divided by zero is 0."""
-        compute = getattr(trace.np, name)
-        if dtype.kind in "iu":
-            is_zero = y == 0
-            return trace.np.where(is_zero, 0, compute(x, trace.np.where(is_zero, 1, y)))
-        z = compute(x, y)
-        if name == "fmod":
-            return z
-        like = x / y if name == "floor_divide" else y  # zeros have the sign of the quotient, or of the divisor
-        return trace.np.where(z == 0, trace.np.copysign(0, like).astype(z.dtype), z)
-
-    return form
+def divided(name: str, trace: Lowering, dtype: Any, x: Array, y: Array) -> Any:
+    """A division in the dtype that NumPy computes in. Of integers, what is divided by zero is 0."""
+    compute = getattr(trace.np, name)
+    if dtype.kind in "iu":
+        is_zero = y == 0
+        return trace.np.where(is_zero, 0, compute(x, trace.np.where(is_zero, 1, y)))
+    z = compute(x, y)
+    if name == "fmod":
+        return z
+    like = x / y if name == "floor_divide" else y  # zeros have the sign of the quotient, or of the divisor
+    return trace.np.where(z == 0, trace.np.copysign(0, like).astype(z.dtype), z)
 
 
 def one_of(compare: str) -> Callable[..., Any]:
@@ -217,8 +212,8 @@ HALF_IS_ROOT = bool(np.signbit(np.power([-0.0, 1.0], 0.5)[0]))
 
 
 OF_DTYPES: dict[Any, Callable[..., Any]] = {
-    np.floor_divide: guarded("floor_divide"), np.remainder: guarded("remainder"), np.fmod: guarded("fmod"),
-    np.divmod: lambda *args: (guarded("floor_divide")(*args), guarded("remainder")(*args)), np.power: power_in,
+    **{f: partial(divided, f.__name__) for f in (np.floor_divide, np.remainder, np.fmod)},
+    np.divmod: lambda *args: (divided("floor_divide", *args), divided("remainder", *args)), np.power: power_in,
     np.maximum: one_of("greater"), np.minimum: one_of("less"), np.modf: parts_of, np.add: plus, np.reciprocal: inverse,
     np.subtract: lambda trace, dtype, x, y: trace.np.subtract(x, unseen(trace, y)),
     np.sign: lambda trace, dtype, x: plus(trace, dtype, trace.np.sign(x), np.zeros((), dtype)),  # no -0.0

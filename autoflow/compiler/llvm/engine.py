@@ -23,7 +23,6 @@ import secrets
 import stat
 import sys
 import warnings
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -274,20 +273,10 @@ def module_text(functions: list[str], texts: list[IRText]) -> str:
     return "\n".join([*sorted(declared), *defined, *functions, ATTRIBUTES])
 
 
-# ---------------------------------------------------------------- settings: the options of this engine
+# ---------------------------------------------------------------- the options of this engine
 
 
 NO_FMA = "own_functions=True needs a processor that multiplies and adds in one (fma); this one does not."
-
-
-@dataclass(frozen=True)
-class Settings:
-    """objects : where machine code is kept on disk.
-    own_functions : exp, log, tanh, sin and cos are our polynomials in programs of numbers and on every processor, too.
-    """
-
-    objects: Objects | None = None
-    own_functions: bool = False
 
 
 def options(how: dict[str, Any]) -> dict[str, Any]:
@@ -298,18 +287,11 @@ def options(how: dict[str, Any]) -> dict[str, Any]:
     if how["own_functions"] and not has_fma():
         raise RuntimeError(NO_FMA)
     folder = os.path.abspath(os.path.expanduser(how["cache"])) if how["cache"] is not None else None
-    if folder is not None:
-        objects_in(folder)
+    objects_in(folder)
     return {"engine": "llvm", "cache": folder, "own_functions": how["own_functions"]}
 
 
-def settings_of(how: dict[str, Any]) -> Settings:
-    """From the options."""
-    folder = how.get("cache")
-    return Settings(objects_in(folder) if folder is not None else None, bool(how.get("own_functions")))
-
-
 @functools.cache
-def objects_in(folder: str) -> Objects:
-    """One for each folder, so that each warns once."""
-    return Objects(folder)
+def objects_in(folder: str | None) -> Objects | None:
+    """Where machine code is kept on disk: one for each folder, so that each warns once."""
+    return None if folder is None else Objects(folder)

@@ -32,6 +32,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -359,32 +360,29 @@ def near(m: Lanes, x: str, quarter: int) -> str:
     return result if quarter else m.pick(m.test("oeq", x, m.c(0.0)), x, result)  # sin(−0) = −0
 
 
-def trigonometric(name: str, quarter: int) -> Callable[[Lanes, str], str]:
+def trigonometric(name: str, quarter: int, m: Lanes, x: str) -> str:
     """sin or cos; what is far away, infinite or NaN goes to the C library, number by number."""
-
-    def body(m: Lanes, x: str) -> str:
-        t, result = m.t, near(m, x, quarter)
-        close = m.test("olt", m.one("fabs", x), m.c(FAR))
-        all_close = close if m.w == 1 else t.call("i1", f"llvm.vector.reduce.and.v{m.w}i1", (m.masks, close))
-        t.say(f"br i1 {all_close}, label %close, label %far")
-        t.lines.append("far:")
-        there = m.pick(close, m.c(0.0), x)
-        if m.w == 1:
-            value = t.call("double", name, ("double", there))
-        else:
-            value = "poison"
-            for k in range(m.w):
-                one = t.call("double", name, ("double", t.let(f"extractelement {m.kind} {there}, i32 {k}")))
-                value = t.let(f"insertelement {m.kind} {value}, double {one}, i32 {k}")
-        t.say(f"ret {m.kind} {m.pick(close, result, value)}")
-        t.lines.append("close:")
-        return result
-
-    return body
+    t, result = m.t, near(m, x, quarter)
+    close = m.test("olt", m.one("fabs", x), m.c(FAR))
+    all_close = close if m.w == 1 else t.call("i1", f"llvm.vector.reduce.and.v{m.w}i1", (m.masks, close))
+    t.say(f"br i1 {all_close}, label %close, label %far")
+    t.lines.append("far:")
+    there = m.pick(close, m.c(0.0), x)
+    if m.w == 1:
+        value = t.call("double", name, ("double", there))
+    else:
+        value = "poison"
+        for k in range(m.w):
+            one = t.call("double", name, ("double", t.let(f"extractelement {m.kind} {there}, i32 {k}")))
+            value = t.let(f"insertelement {m.kind} {value}, double {one}, i32 {k}")
+    t.say(f"ret {m.kind} {m.pick(close, result, value)}")
+    t.lines.append("close:")
+    return result
 
 
 HELPERS: dict[str, Callable[[Lanes, str], str]] = {
-    "exp": exp, "log": log, "tanh": tanh, "sin": trigonometric("sin", 0), "cos": trigonometric("cos", 1),
+    "exp": exp, "log": log, "tanh": tanh, "sin": partial(trigonometric, "sin", 0),
+    "cos": partial(trigonometric, "cos", 1),
 }  # fmt: skip
 
 

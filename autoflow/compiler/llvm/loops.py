@@ -74,15 +74,8 @@ class Places:
 
     def view(self, v: Value) -> Array | None:
         """The view, taken of the dummy of its operand; None if NumPy has to copy for it."""
-        whole = self.dummy(v.args[0])
-        base = self.dummies[self.bases[v.args[0]]]
-        try:
-            view = v.function(whole)
-        except Exception:  # it asks for more than an array
-            return None
-        if type(view) is not np.ndarray or view.shape != v.shape or view.dtype != v.dtype:
-            return None
-        return view if np.may_share_memory(view, base) else None
+        view, base = v.function(self.dummy(v.args[0])), self.dummies[self.base_of(v.args[0])]
+        return view if view.dtype == v.dtype and np.may_share_memory(view, base) else None
 
     def lay(self, v: Value, array: Array, base: Value) -> None:
         """``v`` is to lie where this array does, in the memory of ``base``."""
@@ -133,32 +126,21 @@ class LoopText:
         self, shape: tuple[int, ...], formulas: dict[Value, Element], reductions: dict[Value, Reduction],
         stored: set[Value], places: Places,
     ) -> None:  # fmt: skip
-        self.formulas, self.reductions, self.places, self.shape = formulas, reductions, places, shape
-        self.accesses: list[Access] = []
+        self.formulas, self.reductions, self.shape = formulas, reductions, shape
         self.where: dict[Access, int] = {}
-        self.reads: dict[tuple[Value, str], int] = {}
-        for f in formulas.values():
-            for x in f.operands:
-                self.note_read(x)
-        for v in reductions:
-            self.note_read(v.args[0])
+        self.reads: dict[Value, int] = {}  # of operands that are not computed here
+        for x in [*[x for f in formulas.values() for x in f.operands], *[v.args[0] for v in reductions]]:
+            if not is_number(x) and x not in formulas:
+                self.reads[x] = self.note(places.access(x, shape, CODES[x.dtype]))
         self.writes = {v: self.note(places.access(v, shape, f.result)) for v, f in formulas.items() if v in stored}
         self.sums = {v: self.note(places.reduced(v, r.type)) for v, r in reductions.items()}
+        self.accesses = [*self.where]
         self.dims, self.strides = self.merge_axes()
         self.direct = {v for v in reductions if self.is_direct(v)}
 
     def note(self, a: Access) -> int:
         """The number of the pointer."""
-        if a not in self.where:
-            self.where[a] = len(self.accesses)
-            self.accesses.append(a)
-        return self.where[a]
-
-    def note_read(self, x: Value) -> None:
-        """An operand that is not computed here."""
-        if not is_number(x) and x not in self.formulas:
-            kind = CODES[x.dtype]
-            self.reads[x, kind] = self.note(self.places.access(x, self.shape, kind))
+        return self.where.setdefault(a, len(self.where))
 
     # -- axes
 
@@ -306,7 +288,7 @@ class LoopText:
                 return constant(kind, number_in(x), w)
             old = self.formulas[x].result if x in self.formulas else CODES[x.dtype]
             if x not in known:
-                known[x] = load_many(t, old, *pointer(self.reads[x, old]), w)
+                known[x] = load_many(t, old, *pointer(self.reads[x]), w)
             return cast(t, known[x], old, kind, w)
 
         for v, f in self.formulas.items():

@@ -29,7 +29,7 @@ from .. import engine as numpy_engine
 from ..matching import INPUT, ITEM, KNOWN, PRODUCT, VIEW, Array, Value, behind_views
 from ..program import Program, rebuild_outputs, results_of_call, sort_values
 from ..run.buffers import callers_state, shape_buffer
-from .engine import KINDS, Binary, Settings, flag_bits, module_text, options, settings_of
+from .engine import KINDS, Binary, flag_bits, module_text, objects_in, options
 from .functions import IRText
 from .loops import Access, Places
 from .products import Sum, is_copy, sum_products
@@ -41,6 +41,7 @@ __all__ = ["options", "prepare"]
 
 # ---------------------------------------------------------------- a stretch as one function: its results and its memory
 
+How = dict[str, Any]  # the options, of which cache and own_functions are this engine's
 QUICK = 20_000  # numbers computed; above other threads of Python may run meanwhile
 WORD = 8
 empty = np.empty
@@ -51,18 +52,21 @@ class Native:
     """A stretch of a program: called with the arrays of ``sources``, returns those of ``results``. Where ``given`` says
     so a result is no new array: the array that it is written into is one more argument."""
 
-    def __init__(self, members: list[Value], results: list[Value], settings: Settings, given: list[bool]) -> None:
-        self.members, self.results = members, results
-        self.schedule = Kernels(members, results, settings.own_functions)
+    def __init__(self, members: list[Value], results: list[Value], how: How, given: list[bool]) -> None:
+        self.members = members
+        self.schedule = Kernels(members, results, how["own_functions"])
         self.__name__ = "loops"
         bases = dict.fromkeys([a.base for _, accesses, _ in self.schedule.calls for a in accesses])
         inside = {*members, *[b for b in bases if b.function is None and b.kind == "ufunc"]}
         self.sources = [b for b in bases if b not in inside]
         self.loose = [k for k, v in enumerate(self.sources) if not lies_in_c_order(v)]
         self.where = {v: k for k, v in enumerate([*self.sources, *results])}
-        self.settings = settings
         self.offsets, self.size = place_in_workspace(self.schedule.calls, {b for b in bases if b not in self.where})
-        self.library, self.function = self.compile(self.text())
+        level = LEVEL if any([v.shape for v in members]) else 0
+        self.library = Binary(self.text(), level, objects_in(how["cache"]))
+        is_small = sum([math.prod(v.shape) for v in members]) < QUICK
+        make: Any = ctypes.PYFUNCTYPE if is_small else ctypes.CFUNCTYPE
+        self.function = make(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)(self.library.address("run"))
         self.free: list[Workspace] = []
         self.known: tuple[Any, int, bool] = (None, 0, False)  # the state of the last caller, and what it wants to know
         self.new: list[Callable[[], Array]] = [maker(v) for v in results]
@@ -74,41 +78,6 @@ class Native:
 
     def __call__(self, *arrays: Array) -> list[Array]:
         """All results, as new arrays; as a call of a larger program, which is told what there is to report."""
-        results, raised = self.run(arrays)
-        state, mask, uncertain = self.known
-        if (now := callers_state()) is not state:
-            kinds = [kind for kind, how in np.geterr().items() if how == "call"]
-            # Our functions do not always raise underflow as NumPy's do: a caller who wants it gets eager code.
-            mask, uncertain = sum([self.flags[kind] for kind in kinds]), "under" in kinds
-            self.known = now, mask, uncertain
-        if raised & mask or uncertain:
-            tell: Any = np.geterrcall()
-            tell("loops", 0)
-        return results
-
-    def compile(self, text: str) -> tuple[Binary, Any]:
-        """The function, and the library that it lives in."""
-        level = LEVEL if any([v.shape for v in self.members]) else 0
-        library = Binary(text, level, self.settings.objects)
-        small = sum([math.prod(v.shape) for v in self.members]) < QUICK
-        make: Any = ctypes.PYFUNCTYPE if small else ctypes.CFUNCTYPE
-        return library, make(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)(library.address("run"))
-
-    def describe(self) -> list[str]:
-        """What its loops compute, a line for each that differs: for ``plan()``."""
-        return [f"{n:5} × {what}  {shape}" for (what, shape), n in self.schedule.counts.items()]
-
-    def reason_why_not(self, v: Value) -> str:
-        """Why another value is no loop, for ``plan()``."""
-        if v.kind == PRODUCT:
-            return "a large product"
-        if has_loop(v):
-            return "too few calls together"
-        odd = [x.dtype for x in (v, *v.args) if x.dtype is not None and code(x.dtype) is None]
-        return f"computes in {odd[0]}" if odd else "no loop has it"
-
-    def run(self, arrays: tuple[Array, ...]) -> tuple[list[Array], int]:
-        """All results, and the flags that were raised."""
         if self.loose:
             given = [*arrays]
             for k in self.loose:
@@ -127,7 +96,29 @@ class Native:
         if raised < 0:
             raised = self.function((*map(np.asarray, arrays), *results), memory.address)
         self.free.append(memory)
-        return results, raised
+        state, mask, uncertain = self.known
+        if (now := callers_state()) is not state:
+            kinds = [kind for kind, how in np.geterr().items() if how == "call"]
+            # Our functions do not always raise underflow as NumPy's do: a caller who wants it gets eager code.
+            mask, uncertain = sum([self.flags[kind] for kind in kinds]), "under" in kinds
+            self.known = now, mask, uncertain
+        if raised & mask or uncertain:
+            tell: Any = np.geterrcall()
+            tell("loops", 0)
+        return results
+
+    def describe(self) -> list[str]:
+        """What its loops compute, a line for each that differs: for ``plan()``."""
+        return [f"{n:5} × {what}  {shape}" for (what, shape), n in self.schedule.counts.items()]
+
+    def reason_why_not(self, v: Value) -> str:
+        """Why another value is no loop, for ``plan()``."""
+        if v.kind == PRODUCT:
+            return "a large product"
+        if has_loop(v):
+            return "too few calls together"
+        odd = [x.dtype for x in (v, *v.args) if x.dtype is not None and code(x.dtype) is None]
+        return f"computes in {odd[0]}" if odd else "no loop has it"
 
     def text(self) -> str:
         """The module: the loops, and the function that calls them."""
@@ -195,12 +186,8 @@ def maker(v: Value) -> Callable[[], Array]:
 
 def place_in_workspace(calls: list[tuple[int, list[Access], str]], bases: set[Value]) -> tuple[dict[Value, int], int]:
     """Offsets of what passes from loop to loop, and the size: memory is used again when it is no longer read."""
-    first: dict[Value, int] = {}
-    last: dict[Value, int] = {}
-    for k, (_, accesses, _) in enumerate(calls):
-        for a in accesses:
-            first.setdefault(a.base, k)
-            last[a.base] = k
+    used = [(a.base, k) for k, (_, accesses, _) in enumerate(calls) for a in accesses]
+    first, last = dict(reversed(used)), dict(used)
     offsets: dict[Value, int] = {}
     spare: list[tuple[int, int]] = []  # size, offset
     end = ALIGNED  # the first word is the class ndarray
@@ -232,21 +219,19 @@ FEW = 3  # a stretch of fewer calls is left to NumPy: its own call takes as long
 LARGE = 100_000  # numbers, for which that does not count
 
 
-def use_loops_in_block(program: Program, targets: Targets, settings: Settings) -> Targets:
+def use_loops_in_block(program: Program, targets: Targets, how: How) -> Targets:
     """Replace what loops can compute in the program of a block, whose ``targets`` are values that are written into
     arguments. Those that loops write become results of the program; the others are returned."""
     n = len(program.outputs)
     wanted = [*program.outputs, *targets]
-    new = find_stretches(sort_values(wanted), wanted, targets, settings)
-    outputs = rebuild_outputs(wanted, new) if new else None
-    if outputs is None:
-        return targets
+    new = find_stretches(sort_values(wanted), wanted, targets, how)
+    outputs = rebuild_outputs(wanted, new) or []  # None of its calls waits for another
     left = {now: targets[v] for v, now in zip(targets, outputs[n:], strict=True) if v not in new}
     program.outputs = [v for v in outputs if v not in left]
     return left
 
 
-def find_stretches(order: list[Value], wanted: list[Value], targets: Targets, settings: Settings) -> dict[Value, Value]:
+def find_stretches(order: list[Value], wanted: list[Value], targets: Targets, how: How) -> dict[Value, Value]:
     """The replacement of each result of a stretch."""
     stages = find_stages(order)
     delay_few(order, stages)
@@ -254,11 +239,15 @@ def find_stretches(order: list[Value], wanted: list[Value], targets: Targets, se
     for stage in sorted(set(stages.values())):
         members = [v for v in order if stages.get(v) == stage]
         results = results_of(members, order, wanted)
-        own = settings.own_functions and any([v.function in USING_FMA for v in members])
+        own = how["own_functions"] and any([v.function in USING_FMA for v in members])
         sums, most = any([type(v.function) is Sum for v in members]), max([math.prod(v.shape) for v in members])
         few = 1 if own or sums or most >= LARGE else FEW
-        if len(members) >= few and results:
-            new.update(native_call(members, results, settings, targets))
+        if len(members) < few:
+            continue
+        native = Native(members, results, how, [v in targets for v in results])
+        if native.sources:
+            args = (*native.sources, *[targets[v] for v in results if v in targets])
+            new.update(results_of_call(native, args, results, members[-1].number))
     return new
 
 
@@ -299,23 +288,13 @@ def results_of(members: list[Value], order: list[Value], wanted: list[Value]) ->
     return [v for v in members if v in results]
 
 
-def native_call(members: list[Value], results: list[Value], settings: Settings, targets: Targets) -> dict[Value, Value]:
-    """The call that computes them, and the replacement of each result."""
-    native = Native(members, results, settings, [v in targets for v in results])
-    if not native.sources:
-        return {}
-    args = (*native.sources, *[targets[v] for v in results if v in targets])
-    return results_of_call(native, args, results, members[-1].number)
-
-
 # ---------------------------------------------------------------- the engine
 
 
-def prepare(program: Program, how: dict[str, Any]) -> Callable[[], Any]:
+def prepare(program: Program, how: How) -> Callable[[], Any]:
     """NumPy's calls, with those that loops can do replaced by loops."""
-    settings = settings_of(how)
-    plan = numpy_engine.prepare(program, how, partial(use_loops_in_block, settings=settings))
+    plan = numpy_engine.prepare(program, how, partial(use_loops_in_block, how=how))
     sum_products(program)
-    share_factors(program, settings.objects)
-    program.rewrite(find_stretches(program.order(), [*program.outputs, *program.checks], {}, settings))
+    share_factors(program, objects_in(how["cache"]))
+    program.rewrite(find_stretches(program.order(), [*program.outputs, *program.checks], {}, how))
     return plan

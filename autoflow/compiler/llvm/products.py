@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from ..matching import CALL, PRODUCT, UFUNC, VIEW, Array, Value, call_written
+from ..matching import CALL, PRODUCT, UFUNC, VIEW, Value, call_written
 from ..passes import add_all, count_uses, find_sums, is_transposed
 from ..program import Program, new_value
 from .engine import has_fma, has_wide_registers
@@ -54,36 +54,24 @@ class Summand:
     index: Any = None
     over: bool = False
 
-    def compute(self, *arrays: Array) -> Array:
-        """Its numbers, by NumPy."""
-        if self.over:
-            x, y = [a.reshape(-1, a.shape[-1]) for a in arrays]
-            return x.T @ y
-        return np.matmul(*arrays) if self.count == 2 else arrays[0]
-
 
 class Sum:
-    """The function of a value that is a sum of such terms; its operands are theirs, in this order."""
+    """The function of a value that is a sum of such terms; its operands are theirs, in this order. A loop computes it
+    in any case, so it is never called."""
 
     __name__ = "matmul"
 
-    def __init__(self, shape: tuple[int, ...], dtype: Any, terms: list[Summand]) -> None:
-        self.shape, self.dtype, self.terms = shape, dtype, terms
-
-    def __call__(self, *arrays: Array) -> Array:
-        z, rest = np.zeros(self.shape, self.dtype), iter(arrays)
-        for term in self.terms:
-            z[... if term.index is None else term.index] += term.compute(*itertools.islice(rest, term.count))
-        return z
+    def __init__(self, terms: list[Summand]) -> None:
+        self.terms = terms
 
 
 Found = tuple[Summand, tuple[Value, ...]]
 
 
-def sum_products(program: Program) -> bool:
-    """Rewrite the program's stacks of small products, and sums of products and windows. Did that change anything?"""
+def sum_products(program: Program) -> None:
+    """Rewrite the program's stacks of small products, and sums of products and windows."""
     if not has_fma():
-        return False
+        return
     order, wanted = program.order(), [*program.outputs, *program.checks]
     uses = count_uses(order, wanted)
     new: dict[Value, Value] = {}
@@ -104,14 +92,14 @@ def sum_products(program: Program) -> bool:
                 new[v] = value_of_sum(v, [one])
             elif v.kind == CALL and (flat := as_one_product(v)) is not None:
                 new[v] = flat
-    return bool(new) and program.rewrite(new)
+    program.rewrite(new)
 
 
 def value_of_sum(v: Value, found: list[Found]) -> Value:
     """The value that replaces ``v``."""
     terms = [term for term, _ in found]
     args = tuple([x for _, operands in found for x in operands])
-    return new_value(CALL, Sum(v.shape, v.dtype, terms), args, None, v.shape, v.number, v.dtype)
+    return new_value(CALL, Sum(terms), args, None, v.shape, v.number, v.dtype)
 
 
 def find_term(x: Value, uses: dict[Value, int]) -> Found | None:
@@ -134,7 +122,8 @@ def find_term(x: Value, uses: dict[Value, int]) -> Found | None:
 
 
 def is_zero(x: Any) -> bool:
-    """A constant 0, also repeated?"""
+    """A constant 0, also repeated, and written into memory of its own?"""
+    x = x.args[0] if isinstance(x, Value) and x.function is np.positive else x
     return is_number(x) and number_in(x) == 0
 
 

@@ -118,15 +118,20 @@ class Kernels:
         if key[1] == "loop":
             self.add_loop(key[2], sorted(values, key=lambda v: v.number))
         elif key[1] == STACK:
-            self.add_stack(v)
+            for k, x in enumerate(v.args):
+                if self.places.bases.get(x) is not v:  # it was not computed in place
+                    self.add_copy(x, self.part_of(v, k))
         elif type(v.function) is Sum:
             self.add_sum(v, v.function.terms)
         elif is_small_product(v):
             self.add_sum(v, [Summand(2)])
-        elif written_at(v) is not None:
-            self.add_write(v)
-        else:
-            self.add_reshape(v)
+        elif (written := written_at(v)) is not None:  # a copy, and then another one into a part of it
+            x, index, y = written
+            self.add_copy(x, v)
+            self.add_copy(y, self.part_of(v, index))
+        else:  # a copy in another shape
+            x = v.args[0]
+            self.add_copy(x, self.seen_as(self.places.dummy(v).reshape(x.shape), v))
 
     def add_loop(self, shape: tuple[int, ...], values: list[Value]) -> None:
         """Elementwise values and reductions."""
@@ -200,23 +205,6 @@ class Kernels:
         old, new, kind = self.part_of(v, index), self.part_of(v, index), code(v.dtype) or ""
         formula = Element(ROWS[np.add][1], (old, y), (kind, kind), kind)
         self.add_call(LoopText(new.shape, {new: formula}, {}, {new}, self.places), "add", new.shape)
-
-    def add_reshape(self, v: Value) -> None:
-        """A copy in another shape."""
-        x = v.args[0]
-        self.add_copy(x, self.seen_as(self.places.dummy(v).reshape(x.shape), v))
-
-    def add_stack(self, v: Value) -> None:
-        """The rows that were not computed in place."""
-        for k, x in enumerate(v.args):
-            if self.places.bases.get(x) is not v:
-                self.add_copy(x, self.part_of(v, k))
-
-    def add_write(self, v: Value) -> None:
-        """A copy, and then another one into a part of it."""
-        x, index, y = written_at(v) or (None, None, None)
-        self.add_copy(x, v)
-        self.add_copy(y, self.part_of(v, index))
 
     def add_copy(self, x: Any, copy: Value, what: str = "copy") -> None:
         """A loop that copies a value, or writes a number everywhere."""

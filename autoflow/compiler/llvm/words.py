@@ -18,10 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from ..matching import CALL, CONSTANT, REDUCE, UFUNC, VIEW, Value, behind_views, call_written
+from ...table.indexing import is_basic
+from ..matching import CALL, CONSTANT, REDUCE, UFUNC, VIEW, Nth, Value, behind_views, call_written
 from ..passes import COPIES
 from ..run.buffers import types_of
 from ..trace.memory import set_items
+from ..trace.tape import holds
 from .engine import has_fma
 from .functions import CODES, HELPERS, IRText, Lanes, is_float, type_of
 
@@ -287,7 +289,7 @@ def written_at(v: Value) -> tuple[Any, Any, Any] | None:
         return None
     x, index, y = args
     parts = index if type(index) is tuple else (index,)
-    if not all([p is ... or p is None or is_whole(p) or is_slice(p) for p in parts]):
+    if not is_basic(index) or holds(index, Nth):
         return None
     index = parts if any([p is ... for p in parts]) else (*parts, ...)  # so that a number is a view as well
     part = np.empty(v.shape, np.bool_)[index]
@@ -299,13 +301,3 @@ def written_at(v: Value) -> tuple[Any, Any, Any] | None:
         shapes = y.shape, part.shape
         fine = y.dtype == v.dtype and len(y.shape) <= part.ndim and np.broadcast_shapes(*shapes) == part.shape
     return (x, index, y) if fine else None
-
-
-def is_whole(p: Any) -> bool:
-    """A whole number, Python's or NumPy's?"""
-    return type(p) is int or isinstance(p, np.integer)
-
-
-def is_slice(p: Any) -> bool:
-    """Of whole numbers?"""
-    return type(p) is slice and all([end is None or is_whole(end) for end in (p.start, p.stop, p.step)])

@@ -48,10 +48,7 @@ class Reported(Exception):  # noqa: N818 - the run went well
 class Noticed:
     """What NumPy calls: ``any`` says that it did."""
 
-    __slots__ = ("any",)
-
-    def __init__(self) -> None:
-        self.any = False
+    any = False
 
     def __call__(self, kind: str, flag: int) -> None:
         self.any = True
@@ -129,13 +126,6 @@ def call_of(v: Value, out: Array | Value | None) -> tuple[Callable[..., Any], li
         if x.dtype == y.dtype == dtype and dtype.kind in "fc" and min(*x.shape, *y.shape) > 1:
             return np.dot, [x, y, *where]  # it is quicker, and has the same bits, except for vectors
     return v.function, [*v.args, *where]
-
-
-def view_of(v: Value) -> Callable[..., Any]:
-    """The function that takes a view."""
-    if v.options == ("transpose", (1, 0)):
-        return attrgetter("T")
-    return v.function
 
 
 def checked_call(v: Value) -> Callable[..., Any]:
@@ -246,15 +236,8 @@ class Plan(WatchedPlan):
 
     def last_uses(self, order: list[Value]) -> dict[Value, int]:
         """For each value that owns memory, the index of the last one that reads it."""
-        last: dict[Value, int] = {}
-        for k, v in enumerate(order):
-            for x in v.args:
-                for owner in self.owners[x]:
-                    last[owner] = k
-        for v in self.program.outputs:
-            for owner in self.owners[v]:
-                last[owner] = NEVER
-        return last
+        last = {owner: k for k, v in enumerate(order) for x in v.args for owner in self.owners[x]}
+        return last | {owner: NEVER for v in self.program.outputs for owner in self.owners[v]}
 
     def rows_of_stacks(self, order: list[Value]) -> dict[Value, Array]:
         """Memory for the stacks; values are computed directly into their rows."""
@@ -299,7 +282,8 @@ class Plan(WatchedPlan):
             if out is not None:
                 self.place[v] = out
         else:
-            function = view_of(v) if v.kind == VIEW else checked_call(v)
+            is_turned = v.options == ("transpose", (1, 0))
+            function = attrgetter("T") if is_turned else v.function if v.kind == VIEW else checked_call(v)
             self.steps.append(Planned(v, function, list(v.args), None))
         for x in v.args:
             for owner in self.owners[x]:
@@ -311,8 +295,7 @@ class Plan(WatchedPlan):
         if writes(v):
             self.steps.append(Planned(v, *call_of(v, target), target))
         else:
-            function = view_of(v) if v.kind == VIEW else v.function
-            self.steps.append(Planned(v, partial(copying_call, function), [*v.args, target], target))
+            self.steps.append(Planned(v, partial(copying_call, v.function), [*v.args, target], target))
 
     def buffer(self, v: Value, dying: list[Value]) -> Array:
         """An array to write ``v`` into: that of an operand, one that is free, or a new one."""

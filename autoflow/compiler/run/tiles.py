@@ -41,17 +41,15 @@ class Phase:
         self.n, self.members, self.results, self.need, self.improve = n, members, results, need, improve
         self.parts = [v for v in results if v in parts]
         self.whole = [v for v in results if v not in parts]
-        self.sources: list[Value] = []
         self.where: dict[tuple[Value, bool], int] = {}
         inside = set(members)
         for v in members:
             sliced, whole, _ = need[v]
             for x, rows in [*[(x, True) for x in sliced], *[(x, False) for x in whole]]:
                 plain_number = x.kind == CONSTANT and not x.shape
-                if not plain_number and (x not in inside or not rows) and (x, rows) not in self.where:
-                    self.where[x, rows] = len(self.sources)
-                    self.sources.append(x)
-        self.sliced = [rows for _, rows in self.where]
+                if not plain_number and (x not in inside or not rows):
+                    self.where.setdefault((x, rows), len(self.where))
+        self.sources, self.sliced = [x for x, _ in self.where], [rows for _, rows in self.where]
         widest = max([math.prod(v.shape[1:]) for v in members if v not in parts] + [1])
         count = max(1, math.ceil(self.n * widest / BLOCK))
         step = math.ceil(self.n / count)

@@ -130,19 +130,16 @@ def own_code(function: Any) -> Call | None:
 # ---------------------------------------------------------------- by simpler functions
 
 
-def reduction(function: Any, ufunc: Any) -> Call:
+def reduction(
+    function: Any, ufunc: Any, a: Array, axis: Any = None, dtype: Any = None, *, initial: Any = None,
+    where: Any = True, **how: Any,
+) -> Array:  # fmt: skip
     """``np.sum`` and its like: numbers that do not count become the one that changes nothing."""
-
-    def form(
-        a: Array, axis: Any = None, dtype: Any = None, *, initial: Any = None, where: Any = True, **how: Any
-    ) -> Array:
-        if ufunc is np.multiply and dtype is not None:
-            refuse_products(dtype)
-        nothing = initial if ufunc.identity is None else ufunc.identity
-        z = function(np.where(where, a if dtype is None else a.astype(dtype), nothing), axis, **how)
-        return z if initial is None else ufunc(z, initial)
-
-    return form
+    if ufunc is np.multiply and dtype is not None:
+        refuse_products(dtype)
+    nothing = initial if ufunc.identity is None else ufunc.identity
+    z = function(np.where(where, a if dtype is None else a.astype(dtype), nothing), axis, **how)
+    return z if initial is None else ufunc(z, initial)
 
 
 def refuse_products(dtype: Any) -> None:
@@ -179,39 +176,30 @@ def std(a: Array, *args: Any, **options: Any) -> Array:
     return np.sqrt(var(a, *args, **options))
 
 
-def without_nan(function: Any) -> Call:
-    """``np.nanmean`` and its like."""
-    return lambda a, *args, **options: function(a, *args, where=~np.isnan(a), **options)
-
-
-def nanvar(function: Any) -> Call:
+def nanvar(
+    function: Any, a: Array, axis: Any = None, dtype: Any = None, *, ddof: float = 0, keepdims: Any = False
+) -> Array:
     """``np.nanvar`` and its like: NaN where there are too few numbers."""
-
-    def form(a: Array, axis: Any = None, dtype: Any = None, *, ddof: float = 0, keepdims: Any = False) -> Array:
-        z = without_nan(function)(a, axis, dtype, ddof=ddof, keepdims=keepdims)
-        return np.where(count(a, axis, ~np.isnan(a), keepdims=keepdims) > ddof, z, np.nan)
-
-    return form
+    z = function(a, axis, dtype, ddof=ddof, keepdims=keepdims, where=~np.isnan(a))
+    return np.where(count(a, axis, ~np.isnan(a), keepdims=keepdims) > ddof, z, np.nan)
 
 
-def by_rank(function: Any) -> Call:
+def by_rank(
+    function: Any, a: Array, q: Any = None, axis: Any = None, *, keepdims: bool = False, **method: Any
+) -> Array:
     """``np.quantile`` and its like: NumPy says where the result lies between the elements in order, if it gets their
     ranks."""
-
-    def form(a: Array, q: Any = None, axis: Any = None, *, keepdims: bool = False, **method: Any) -> Array:
-        axes = [*range(a.ndim)] if axis is None else [k % a.ndim for k in np.ravel(axis)]
-        y = np.moveaxis(a, axes, range(len(axes)))
-        y = np.sort(np.reshape(y, (-1, *y.shape[len(axes) :])), axis=0)
-        rank = np.asarray(function(np.arange(float(len(y))), *([] if q is None else [q]), **method))
-        low, high = np.floor(rank).astype(int), np.ceil(rank).astype(int)
-        share = np.reshape(rank - low, rank.shape + (1,) * (y.ndim - 1))
-        way = y[high] - y[low]
-        z = np.where(share < 0.5, y[low] + way * share, y[high] - way * (1 - share))
-        z = np.where(share > 0, (y[low] + y[high]) / 2 if function is np.median else z, y[low])
-        z = np.where(np.isnan(y[-1]), y[-1], z)  # NaN is the last in order
-        return np.expand_dims(z, tuple([rank.ndim + k for k in axes])) if keepdims else z
-
-    return form
+    axes = [*range(a.ndim)] if axis is None else [k % a.ndim for k in np.ravel(axis)]
+    y = np.moveaxis(a, axes, range(len(axes)))
+    y = np.sort(np.reshape(y, (-1, *y.shape[len(axes) :])), axis=0)
+    rank = np.asarray(function(np.arange(float(len(y))), *([] if q is None else [q]), **method))
+    low, high = np.floor(rank).astype(int), np.ceil(rank).astype(int)
+    share = np.reshape(rank - low, rank.shape + (1,) * (y.ndim - 1))
+    way = y[high] - y[low]
+    z = np.where(share < 0.5, y[low] + way * share, y[high] - way * (1 - share))
+    z = np.where(share > 0, (y[low] + y[high]) / 2 if function is np.median else z, y[low])
+    z = np.where(np.isnan(y[-1]), y[-1], z)  # NaN is the last in order
+    return np.expand_dims(z, tuple([rank.ndim + k for k in axes])) if keepdims else z
 
 
 def over_last(a: Array, b: Array, axis: int) -> Array:
@@ -245,10 +233,11 @@ def written_into(function: Any, x: Array, *args: Any, where: Any = True, **casti
 
 STACKED = ("vecdot", "...a,...a->..."), ("matvec", "...ab,...b->...a"), ("vecmat", "...a,...ab->...b")  # NumPy 2.2
 FORMS: dict[Any, Call] = {
-    **{f: reduction(f, ufunc) for f, ufunc in REDUCTIONS.items()}, np.mean: mean, np.var: var, np.std: std,
-    np.median: lambda a, *axis, **how: by_rank(np.median)(a, None, *axis, **how),
-    np.quantile: by_rank(np.quantile), np.percentile: by_rank(np.percentile),
-    np.nanmean: without_nan(np.mean), np.nanvar: nanvar(var), np.nanstd: nanvar(std),
+    **{f: partial(reduction, f, ufunc) for f, ufunc in REDUCTIONS.items()}, np.mean: mean, np.var: var, np.std: std,
+    np.median: lambda a, *axis, **how: by_rank(np.median, a, None, *axis, **how),
+    np.quantile: partial(by_rank, np.quantile), np.percentile: partial(by_rank, np.percentile),
+    np.nanmean: lambda a, *axis, **how: np.mean(a, *axis, where=~np.isnan(a), **how),
+    np.nanvar: partial(nanvar, var), np.nanstd: partial(nanvar, std),
     np.convolve: convolve, np.correlate: correlate,
     np.dot: lambda a, b: a @ b if a.ndim and 0 < b.ndim < 3 else over_last(a, b, -2),
     np.inner: lambda a, b: over_last(a, b, -1),

@@ -7,6 +7,7 @@ import math
 import os
 import re
 from collections.abc import Callable, Container
+from functools import partial
 from pathlib import Path
 from textwrap import indent
 from typing import Any
@@ -268,20 +269,11 @@ class Lines:
         """All values since the last one that is known come from there."""
         self.texts.update(dict.fromkeys(range(len(self.texts) + 1, self.program.count + 1), text))
 
-    def wrapping(self, around: Any) -> Callable[[Any], Any]:
-        """What wraps ``open_record`` of backward passes, outside of ``around``."""
-
-        def wrap(open_record: Any) -> Any:
-            inner = around(open_record)
-
-            def open_noted(pair: Any) -> Any:
-                self.note(self.back)
-                self.back = BACK + line if (line := line_of(pair[0])) else ""
-                return inner(pair)
-
-            return open_noted
-
-        return wrap
+    def open_record(self, inner: Callable[[Any], Any], pair: Any) -> Any:
+        """What a backward pass calls instead of ``inner``."""
+        self.note(self.back)
+        self.back = BACK + line if (line := line_of(pair[0])) else ""
+        return inner(pair)
 
     def name(self, nodes: list[Any]) -> None:
         """The names of what was recorded that are names in Python, too."""
@@ -311,7 +303,8 @@ def with_lines(f: Callable[..., Any]) -> Callable[..., Any]:
             nodes.append(node)
             lines.note(line_of(node.grad_fn) or lines.back)
 
-        with on_operation(see), switched(wrap_open_record=lines.wrapping(modes().wrap_open_record)):
+        around = modes().wrap_open_record
+        with on_operation(see), switched(wrap_open_record=lambda inner: partial(lines.open_record, around(inner))):
             result = f(*args)
         lines.note(lines.back)
         lines.name(nodes)

@@ -3,8 +3,8 @@
 Values are taken in order, each by the method for its kind; whatever cannot be written is reported at once, by name. A
 language is a subclass of :class:`Writer` with ``write_input``, ``write_constant`` and ``write_captured``, and with
 ``write_call`` for all values that are a call of NumPy: :func:`call_of` gives the function and its arguments. It
-may have ``write_ufunc``, ``write_reduce``, ``write_product``, ``write_view``, ``write_stack``, too. A method gets the
-value and what its operands were written as, and returns what the value is written as.
+may have a method for another kind, too, as ``write_reduce``. A method gets the value and what its operands were written
+as, and returns what the value is written as.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 from ...base.errors import CompileError, NoRuleError
 from ...table.facts import REDUCTIONS
-from ..matching import REDUCE, STACK, VIEW, Value, written_call
+from ..matching import REDUCE, VIEW, Value, written_call
 from ..program import Program
 from ..trace.tape import fill_slots
 
@@ -78,8 +78,6 @@ def call_of(v: Value, operands: Sequence[Any]) -> tuple[Any, tuple[Any, ...], di
     if v.kind == REDUCE:
         axis, keepdims = v.options
         return v.function.reduce, tuple(operands), {"axis": axis, "keepdims": keepdims}
-    if v.kind == STACK:
-        return np.stack, ([*operands],), {}
     if v.kind == VIEW and v.options[0] in VIEWS and not hasattr(v.function, "written"):
         return VIEWS[v.options[0]], (*operands, v.options[1]), {}
     function, args, options = written_call(v.function, len(v.args))

@@ -254,8 +254,8 @@ class Guards:
         if hidden := [name for name in self.named if name[:2] == name[-2:] == "__" and name != "__class__"]:
             users = [cls for cls in self.classes if not is_foreign(cls.__module__)] + self.users_functions_and_modules()
             self.search([], [(x, (x, name)) for x, name in product(users, hidden) if reachable.is_lasting(x, name)])
-        captured = read_by(program) if self.attributes or not all_contents else set()
-        ignored = {*replaced} if all_contents else captured | replaced
+        captured = set() if all_contents else read_by(program)
+        ignored = captured | replaced
         for how, node, name, value in self.attributes:
             if id(array_in(node)) not in ignored or id(value) in captured:
                 self.places.append((how, node, name, value))

@@ -20,12 +20,13 @@ from typing import Any
 
 import numpy as np
 
-from ...backends.duck_arrays import DuckArray, flags_of, private, run_masked, store_results
+from ...backends.duck_arrays import DuckArray, flags_of, flat, private, run_masked, store_results
 from ...base.errors import CompileError
 from ...nodes.nodes import NodeRole
 from ...nodes.versions import caller
 from ...table import bodies
 from ...table.facts import REDUCTIONS, of_kind
+from ...table.indexing import is_basic
 from ...table.shapes import is_given, name_out, positional
 from ..matching import Nth, Value, describe_value
 from ..program import NUMBERS
@@ -316,10 +317,8 @@ class Traced(DuckArray):
         return self
 
     def __getitem__(self, index: Any) -> Any:
-        parts = index if type(index) is tuple else (index,)
-        if all([p is None or p is ... or type(p) in (int, slice) or isinstance(p, np.integer) for p in parts]):
-            ends = [v for p in parts if type(p) is slice for v in (p.start, p.stop, p.step)]
-            sample = self.expr.sample[index] if not any([isinstance(v, Traced) for v in ends]) else None
+        if is_basic(index) and not any([isinstance(v, Traced) for v in flat(index)]):
+            sample = self.expr.sample[index]
             if isinstance(sample, np.ndarray):
                 call = memory.write_down(lambda a: a[index], operator.getitem, (Nth(0), index), {})
                 value = self.tape.program.view(self.expr, "index", repr(index), call, sample)
