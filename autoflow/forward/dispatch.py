@@ -21,9 +21,9 @@ from ..nodes.coercion import refuse_halfway, wants_numbers
 from ..nodes.cuts import note_cut
 from ..nodes.nodes import NodeRole, constant_from, memory_of, read_only, value_of
 from ..rules import RULES
-from ..rules.variants import METHODS, VARIANTS, along_axes, chosen
+from ..rules.variants import METHODS, VARIANTS, along_axes, chosen, computed_in
 from ..table.outside import ALLOCATORS, WRITERS, advice, is_plain, public_name
-from ..table.shapes import NOT_GIVEN, as_array, as_dtype, has_gradient, name_out
+from ..table.shapes import NOT_GIVEN, as_array, has_gradient, name_out
 from ..table.table import COMPOSED, LISTS
 from .closures import HOOKS, is_anothers
 from .recording import FORWARD, apply, orphan_numbers
@@ -82,28 +82,14 @@ def recorded_ufunc(self: Any, ufunc: Any, method: str, inputs: tuple[Any, ...], 
                     f"{public_name(ufunc)} of a node is not differentiated with {', '.join(others)}=. Write it "
                     "without, or leave the graph on purpose with x.value."
                 )
+        elif method == "outer":
+            return body(*inputs, **options)
         elif "where" in options:  # a condition, to which nothing flows; it may be the only node
             options["where"] = value_of(options["where"])
         return run_composed(call, body, inputs, options)
     if ufunc not in RULES and ufunc not in COMPOSED and has_scipy_rule(ufunc):
         return recorded_ufunc(self, ufunc, method, inputs, options)
     return without_rule(ufunc, getattr(ufunc, method), inputs, options, method)
-
-
-def computed_in(ufunc: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, Any]:
-    """``np.add(x, y, dtype=t)`` casts x and y to t and adds them: the same call without dtype=, where that is so.
-
-    Else (t is no float, or the result is to have it and not the operands) dtype= stays, and the row refuses it.
-    """
-    given = options["dtype"]
-    known = isinstance(given, type) and issubclass(given, np.dtype)  # np.dtypes.Float64DType, a class
-    dtype, arrays = given() if known else np.dtype(given), [as_array(v) for v in inputs]
-    alike = f"{dtype.char * ufunc.nin}->{dtype.char * ufunc.nout}" in ufunc.types
-    fitting = all([v.dtype == dtype or np.can_cast(v.dtype, dtype, "same_kind") for v in arrays])
-    if dtype.kind not in "fc" or not alike or not fitting:
-        return inputs, options
-    cast = [as_dtype(v, dtype) for v in arrays]
-    return tuple(cast), {k: v for k, v in options.items() if k != "dtype"}
 
 
 def has_scipy_rule(ufunc: Any) -> bool:

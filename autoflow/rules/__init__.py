@@ -37,7 +37,7 @@ from . import (
 )
 
 __all__ = [
-    "RULES", "Example", "Rule", "arithmetic", "building", "calculus", "decompositions", "fourier", "indexing",
-    "joining", "kernel", "linalg", "of", "ordering", "polynomials", "primitive", "reductions", "rule", "solving",
-    "statistics", "structure", "ufuncs", "variants",
+    "RULES", "Example", "Rule", "arithmetic", "building", "calculus", "fourier", "indexing", "joining", "kernel",
+    "linalg", "of", "ordering", "polynomials", "primitive", "reductions", "rule", "solving", "statistics", "structure",
+    "variants",
 ]  # fmt: skip

@@ -81,7 +81,7 @@ HELD = 2048  # up to this size half precision tells whole numbers from their nei
 
 
 def slope_of_power(x: Array, y: Array) -> Array:
-    """∂(xʸ)/∂x = y xʸ⁻¹; for the exponent 0 it is 0, also at x = 0, where 0 · 0⁻¹ would be NaN.
+    """∂(xʸ)/∂x = y xʸ⁻¹; for the exponent 0 it is 0, also at x = 0 and near it, where 0 · x⁻¹ would be NaN.
 
     At x = 0 the formula gives what calculus says: 0 for y > 1, 1 for y = 1, ∞ for 0 < y < 1. The 1 in y − 1 has the
     precision of x: the dtype of a small or unsigned integer y might not hold the difference.
@@ -94,8 +94,8 @@ def slope_of_power(x: Array, y: Array) -> Array:
             return np.zeros_like(x)
         if -HELD < y < HELD:
             return twice(x) if y == 2 else y * x ** (y - 1)
-    one = np.finfo(x.dtype).dtype.type(1)
-    lower = np.where((x == 0) & (y == 0), 1, x) ** (y - one)
+    one, largest = np.finfo(x.dtype).dtype.type(1), np.finfo(x.dtype).max
+    lower = np.where((numbers_of(y) == 0) & (np.absolute(numbers_of(x)) < 1 / largest), 1, x) ** (y - one)
     if "c" in (x.dtype.kind, lower.dtype.kind) or (is_on_host(y) and not np.any(np.absolute(numbers_of(y)) >= HELD)):
         return y * lower
     rounded = numbers_of(y) - (numbers_of(y) - one) != one  # y is even, and y - 1, which is odd, becomes an even number
@@ -137,8 +137,7 @@ rule(np.float_power,  "x y", "^",    r"$x^{$y}",                 # computed in d
 # x = quotient · y + remainder, and the quotient is constant between its jumps
 rule(np.floor_divide, "x y", "//",   r"\left\lfloor \frac{$x}{$y} \right\rfloor", x=zero, y=zero, domain=(0.6, 0.9))
 rule(np.remainder,    "x y", "%",    r"$x \bmod $y",             x=lambda g: g,
-     y=lambda g, x, y: g * -np.floor_divide(x, y),
-     precedence=2, domain=(0.6, 0.9))
+     y=lambda g, x, y: g * -np.floor_divide(x, y), precedence=2, domain=(0.6, 0.9))
 rule(np.fmod, "x y", x=lambda g: g, y=lambda g, x, y, z: g * np.rint((z - x) / y), domain=(0.6, 0.9))
 
 # real functions of complex numbers z = a + ib; their gradient is dL/da + i dL/db
@@ -225,7 +224,7 @@ rule(np.cosh,       "x",   "cosh",    r"\cosh $x",              x=lambda g, x: g
 rule(np.tanh,       "x",   "tanh",    r"\tanh $x",              x=lambda g, z: g * one_minus_square(z))
 rule(np.arcsinh,    "x",   "arcsinh", r"\operatorname{arsinh} $x", x=lambda g, z: g / np.cosh(z))
 rule(np.arccosh,    "x",   "arccosh", r"\operatorname{arcosh} $x", x=lambda g, z: g / np.sinh(z), domain=(1.2, 3.0))
-rule(np.arctanh,    "x",   "arctanh", r"\operatorname{artanh} $x", x=lambda g, x: g / ((1 - x) * (1 + x)),
+rule(np.arctanh,    "x",   "arctanh", r"\operatorname{artanh} $x", x=lambda g, x: g / rest_of_square(x),
      domain=(-0.9, 0.9))
 
 rule(np.degrees,    "x",   "deg",     r"\tfrac{180}{\pi} $x",   x=lambda g: np.degrees(g),
@@ -237,7 +236,16 @@ rule(np.radians,    "x",   "rad",     r"\tfrac{\pi}{180} $x",   x=lambda g: np.r
 
 def cosine_of_arcsine(x: Array) -> Array:
     """√(1 − x²): accurate near ±1 if x is real, and of the right sign on the branch cuts if it is complex."""
-    return np.cos(np.arcsin(x)) if np.iscomplexobj(x) else np.sqrt((1 - x) * (1 + x))
+    return np.cos(np.arcsin(x)) if np.iscomplexobj(x) else np.sqrt(rest_of_square(x))
+
+
+@primitive
+def rest_of_square(x: Array) -> Array:
+    """1 − x², accurate near ±1. It has a row: that of a product would give 0 · ∞ where arcsin is infinitely steep."""
+    return (1 - x) * (1 + x)
+
+
+rule(rest_of_square, "x", "1−x²", r"1 - {$x}^{2}", x=lambda g, x: g * -twice(x), elementwise=True, precedence=1)
 
 
 def slope_of_angle(x: Array, y: Array) -> Array:

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import special
 
 from ..base.types import Array
-from ..table.parameters import ROOT_PI, check_real, with_parameters
+from ..table.parameters import ROOT_PI, check_real, ratio, with_parameters
 from ..table.shapes import numbers_of
 from ..table.table import COMPOSED, primitive, rule
 from .arithmetic import near_zero, power_series
@@ -99,7 +99,7 @@ rule(special.berp, "x", "ber'", r"\operatorname{ber}' $x", x=lambda g, x, z: g *
 rule(special.beip, "x", "bei'", r"\operatorname{bei}' $x", x=lambda g, x, z: g * (special.ber(x) - over_x(x, z, 1)))
 rule(special.kerp, "x", "ker'", r"\operatorname{ker}' $x", x=lambda g, x, z: g * (-special.kei(x) - z / x),
      domain=(0.5, 2.0))
-rule(special.keip, "x", "kei'", r"\operatorname{kei}' $x", x=lambda g, x, z: g * (special.ker(x) - z / x),
+rule(special.keip, "x", "kei'", r"\operatorname{kei}' $x", x=lambda g, x, z: g * (special.ker(x) - ratio(z, x)),
      domain=(0.5, 2.0))
 COMPOSED[special.kelvin] = lambda x: (special.ber(x) + 1j * special.bei(x), special.ker(x) + 1j * special.kei(x),
                                       special.berp(x) + 1j * special.beip(x), special.kerp(x) + 1j * special.keip(x))
@@ -136,7 +136,7 @@ def slope_of_struve(function: Any, x: Array, v: Any, sign: int) -> Array:
     """(zᵥ₋₁ ± zᵥ₊₁ + r) / 2 with r = (x/2)ᵛ / (√π Γ(v + 3/2)) (DLMF 11.4.25); the z₋₁ below z₀ is r ± z₁ (11.4.23)."""
     least = np.equal(v, 0)
     below = np.where(least, sign, 1) * function(np.where(least, 1, v - 1), x)
-    rest = (1 + least) * (x / 2) ** v / (ROOT_PI * special.gamma(v + 1.5))
+    rest = (1 + least) * (x / 2) ** v * (special.rgamma(v + 1.5) / ROOT_PI)
     return (below + sign * function(v + 1, x) + rest) / 2
 
 

@@ -142,7 +142,7 @@ def gamma_mass(a: Array, x: Array, upper: bool) -> Array:
 
 @in_blocks
 def gamma_score(a: Array, x: Array) -> Array:
-    """∂P/∂a in units of xᵃ e⁻ˣ/Γ(a) for P = gammainc(a, x); 0 at both ends."""
+    """∂P/∂a in units of xᵃ e⁻ˣ/Γ(a + 1) for P = gammainc(a, x), a ≥ 0; 0 at both ends."""
     inside = (numbers_of(x) > 0) & np.isfinite(numbers_of(x))
     x = np.where(inside, x, 1)
     sign = gamma_sign(a, x)
@@ -151,9 +151,9 @@ def gamma_score(a: Array, x: Array) -> Array:
     small = (sign < 0) & (numbers_of(a) < 1)
     moved = a + 1.0 * small
     log, w = gamma_tail(moved, x, sign)
-    (psi,) = spread(special.psi(moved))
-    score = -sign * np.sum((log - psi) * w, axis=-1)
-    score = np.where(small, (score * x + np.log(x) - special.psi(a + 1)) / a, score)
+    psi, factor = spread(special.psi(moved + 1), moved)
+    score = -sign * np.sum((factor * (log - psi) + 1) * w, axis=-1)  # ψ(a) is ψ(a + 1) − 1/a, which is ∞ at 0
+    score = np.where(small, score * x / (a + 1) + np.log(x) - special.psi(a + 1), score)
     return np.where(inside, score, 0)
 
 
@@ -169,7 +169,7 @@ def gammainc_a(a: Array, x: Array) -> Array:
     >>> gammainc_a(np.array([1.0]), np.array([1.0])).round(6)
     array([-0.43173])
     """
-    return a * gamma_density(x, a + 1.0) * gamma_score(a, x)
+    return gamma_density(x, a + 1.0) * gamma_score(a, x)
 
 
 # ---------------------------------------------------------------- integrals by a parameter: beta
@@ -380,6 +380,11 @@ def stdtr_n(n: Array, t: Array) -> Array:
     return np.exp(t_unit(n, t)) * t_score(n, t)
 
 
+def moved_gamma(a: Array, z: Array) -> Array:
+    """How the z with P(a, z) = p moves with a; 0 at 0."""
+    return -ratio(z, a) * gamma_score(a, z)
+
+
 def moved_beta(a: Array, b: Array, z: Array, of_b: bool = False) -> Array:
     """How the z with I(a, b, z) = p moves with a (or b): the units of the score are z (1 − z) times the density."""
     return -(z * (1 - z)) * beta_score(a, b, z, of_b=of_b)
@@ -412,9 +417,9 @@ rule(special.gammainc,  "a x", "P", r"P\left($a, $x\right)", a=lambda g, a, x: g
      x=lambda g, a, x: g * gamma_density(x, a),  domain=(0.5, 2.0))
 rule(special.gammaincc, "a x", "Q", r"Q\left($a, $x\right)", a=lambda g, a, x: g * -gammainc_a(a, x),
      x=lambda g, a, x: g * -gamma_density(x, a), domain=(0.5, 2.0))
-rule(special.gammaincinv,  "a x", "P⁻¹", r"P^{-1}\left($a, $x\right)", a=lambda g, a, z: g * (-z * gamma_score(a, z)),
+rule(special.gammaincinv,  "a x", "P⁻¹", r"P^{-1}\left($a, $x\right)", a=lambda g, a, z: g * moved_gamma(a, z),
      x=lambda g, z, a: g / gamma_density(z, a),  domain=P)
-rule(special.gammainccinv, "a x", "Q⁻¹", r"Q^{-1}\left($a, $x\right)", a=lambda g, a, z: g * (-z * gamma_score(a, z)),
+rule(special.gammainccinv, "a x", "Q⁻¹", r"Q^{-1}\left($a, $x\right)", a=lambda g, a, z: g * moved_gamma(a, z),
      x=lambda g, z, a: -g / gamma_density(z, a), domain=P)
 rule(special.betainc,  "a b x", "I", r"I_{$x}\left($a, $b\right)",    a=lambda g, a, b, x: g * betainc_a(a, b, x),
      b=lambda g, a, b, x: g * betainc_a(a, b, x, of_b=True),  x=lambda g, x, a, b: g * beta_density(x, a, b),
@@ -437,8 +442,7 @@ rule(special.chdtrc, "v x", "χ²ᶜ", r"\chi^{2c}\left($v, $x\right)",
      v=lambda g, v, x: g * (-0.5 * gammainc_a(v / 2, x / 2)),
      x=lambda g, x, v: g * (-0.5 * gamma_density(x / 2, v / 2)), domain=(0.5, 2.0))
 rule(special.chdtri, "v x", "χ²⁻¹", r"\chi^{-2}\left($v, $x\right)",
-     v=lambda g, v, z: g * (-0.5 * z * gamma_score(v / 2, z / 2)),
-     x=lambda g, z, v: -2 * g / gamma_density(z / 2, v / 2), domain=P)
+     v=lambda g, v, z: g * moved_gamma(v / 2, z / 2), x=lambda g, z, v: -2 * g / gamma_density(z / 2, v / 2), domain=P)
 rule(special.fdtr,   "m n x", "F", r"F\left($m, $n, $x\right)",        m=lambda g, m, n, x: g * fdtr_m(m, n, x),
      n=lambda g, m, n, x: g * fdtr_m(m, n, x, of_n=True),  x=lambda g, x, m, n: g * f_density(x, m, n),
      domain=(0.5, 2.0))
@@ -454,11 +458,10 @@ rule(special.gdtrc,  "a b x", "Γᶜ", r"\operatorname{gdtrc}\left($a, $b, $x\ri
      a=lambda g, a, b, x: g * -gdtr_x(x, a, b), b=lambda g, a, b, x: g * -gammainc_a(b, a * x),
      x=lambda g, a, x, b: g * -gdtr_x(a, x, b), domain=(0.5, 2.0))
 rule(special.gdtrix, "a b x", "Γ⁻¹", r"\operatorname{gdtrix}\left($a, $b, $x\right)", a=lambda g, a, z: g * (-z / a),
-     b=lambda g, a, b, z: g * (-z * gamma_score(b, a * z)), x=lambda g, a, z, b: g / (a * gamma_density(a * z, b)),
-     domain=P)
+     b=lambda g, a, b, z: g * (-ratio(z, b) * gamma_score(b, a * z)),
+     x=lambda g, a, z, b: g / (a * gamma_density(a * z, b)), domain=P)
 rule(special.stdtr,   "n t", "t", r"t_{$n}\left($t\right)",
-     n=lambda g, n, t: g * stdtr_n(n, t), t=lambda g, t, n: g * t_density(t, n),
-     domain=(0.5, 2.0))
+     n=lambda g, n, t: g * stdtr_n(n, t), t=lambda g, t, n: g * t_density(t, n), domain=(0.5, 2.0))
 rule(special.stdtrit, "n x", "t⁻¹", r"t^{-1}_{$n}\left($x\right)",
      n=lambda g, n, z: g * (-np.sqrt(n + z * z) * t_score(n, z)), x=lambda g, z, n: g / t_density(z, n), domain=P)
 
@@ -487,8 +490,7 @@ rule(skew_normal,       "x a", "F", r"F\left($x; $a\right)", elementwise=True, n
      a=lambda g, x, a: g * (np.exp(-0.5 * (x * x) * (1 + a * a)) / (-math.pi * (1 + a * a))))
 rule(special.voigt_profile, "x s c", "Voigt", r"V\left($x; $s, $c\right)", domain=(0.5, 2.0),
      x=lambda g, x, s, c: g * np.real(slope_of_voigt(x, s, c)),
-     c=lambda g, x, s, c: g * -np.imag(slope_of_voigt(x, s, c)),
-     s=lambda g, x, s, c, z: g * voigt_s(x, s, c, z))
+     c=lambda g, x, s, c: g * -np.imag(slope_of_voigt(x, s, c)), s=lambda g, x, s, c, z: g * voigt_s(x, s, c, z))
 with_parameters(special.tklmbda, "x | lam", "Tukey", r"\operatorname{tklmbda}\left($x, $lam\right)",
      x=lambda g, z, lam: g * density_of_tukey(z, lam), order=(0, 1), domain=(-1.0, 1.0))
 
@@ -541,14 +543,14 @@ def density_of_tukey(z: Array, lam: Any) -> Array:
 def density_of_kolmogorov(x: Array) -> Array:
     """The derivative of :func:`scipy.special.kolmogorov`, −8x Σ (−1)ᵏ⁻¹ k² exp(−2k²x²). For x < 1 the other form of
     that theta function, √(2π)/x Σ exp(−c/x²) with c = (2k − 1)²π²/8, converges faster (DLMF 20.7.32)."""
-    near, inside = numbers_of(x) < 1, (numbers_of(x) > 0.04) & (numbers_of(x) < 20)  # 0 beyond, to 1e-300
+    near, inside = numbers_of(x) < 1, ~((numbers_of(x) <= 0.04) | (numbers_of(x) >= 20))  # 0 beyond, to 1e-300
     t, u = np.where(near | ~inside, 1, x), np.where(near & inside, x, 1)
     far, close = 0 * t, 0 * u
     for k in range(1, 6):
         far = far + (-1) ** (k - 1) * k * k * np.exp(-2 * k * k * (t * t))
         c = ((2 * k - 1) * math.pi) ** 2 / 8
         close = close + (1 / (u * u) - 2 * c / u**4) * np.exp(-c / (u * u))
-    return np.where(inside, np.where(near, math.sqrt(2 * math.pi) * close, -8 * t * far), 0)
+    return np.where(inside, np.where(near, math.sqrt(2 * math.pi) * close, -8 * t * far), -0.0)
 
 
 # ---------------------------------------------------------------- logarithms of distribution functions, for their tails
@@ -620,7 +622,7 @@ def side(upper: bool) -> int:
 
 rule(log_gammainc, "a x | upper=False", "log P", r"\log P\left($a, $x\right)", elementwise=True, domain=(0.5, 2.0),
      a=lambda g, a, x, upper, z: g * np.where(z == -np.inf, np.log(x), side(upper) * over(
-         gamma_unit(a, x), z, lambda x: gamma_mass(a, x, upper), x, 1.0) * gamma_score(a, x)),
+         gamma_unit(a, x), z, lambda x: gamma_mass(a, x, upper), x, 1.0) / a * gamma_score(a, x)),
      x=lambda g, a, x, upper, z: g * (
          side(upper) * over(special.xlogy(a - 1.0, x) - x - special.gammaln(a), z,
                             lambda x: x * gamma_mass(a, x, upper), x, 1.0)))  # fmt: skip

@@ -83,7 +83,7 @@ def repeat_x(g: Array, x_shape: Shape, repeats: Any, axis: Any) -> Array:
 
 def tile_x(g: Array, x_shape: Shape, reps: Any) -> Array:
     """z has the shape (r₀ n₀, r₁ n₁, ...): cut it into (r₀, n₀, r₁, n₁, ...) and add up the r."""
-    reps = tuple(reps) if np.ndim(reps) else (int(reps),)
+    reps = tuple(map(int, np.ravel(reps)))
     reps = (1,) * (len(x_shape) - len(reps)) + reps
     shape = (1,) * (len(reps) - len(x_shape)) + x_shape
     cut = g.reshape([n for pair in zip(reps, shape, strict=True) for n in pair])

@@ -118,7 +118,7 @@ def summed_axes(axes: Any, nx: int, ny: int) -> tuple[Shape, Shape]:
     >>> summed_axes(1, 3, 2), summed_axes(((0, -1), (1, 0)), 3, 2)
     (((2,), (0,)), ((0, 2), (1, 0)))
     """
-    if np.ndim(axes) == 0 and not isinstance(axes, (tuple, list)):
+    if not isinstance(axes, (tuple, list)) and np.ndim(axes) == 0:
         return tuple(range(nx - int(axes), nx)), tuple(range(int(axes)))
     return axes_of(axes[0], nx), axes_of(axes[1], ny)
 

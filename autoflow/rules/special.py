@@ -33,7 +33,7 @@ from scipy import special
 from ..base.types import Array
 from ..table.outside import OTHERS
 from ..table.parameters import ROOT_2, ROOT_PI, check_real, normal, ratio, with_parameters, zeta
-from ..table.shapes import numbers_of, widen
+from ..table.shapes import is_on_host, numbers_of, widen
 from ..table.table import COMPOSED, RULES, primitive, rule
 from . import (
     bessel,  # noqa: F401 - it fills the table
@@ -72,7 +72,7 @@ rule(special.ndtri,    "x",   "Φ⁻¹",    r"\Phi^{-1}\left($x\right)",        
 # The logistic function; expit(-x) is 1 - expit(x) without the cancellation.
 rule(special.expit, "x", x=lambda g, x, z: g * (z * special.expit(-x)))
 rule(special.log_expit, "x",  "log expit", r"\log \operatorname{expit} $x", x=lambda g, x: g * special.expit(-x))
-rule(special.logit, "x", x=lambda g, x: g / (x * (1 - x)), domain=(0.15, 0.85))
+rule(special.logit, "x", x=lambda g, x: g / x + g / (1 - x), domain=(0.15, 0.85))
 
 # Entropies. 0 log 0 is 0.
 rule(special.xlogy,    "x y", "x log y", r"$x \log $y",                     x=lambda g, y: g * np.log(y),
@@ -96,7 +96,7 @@ rule(special.loggamma, "x",   "log Γ",  r"\log \Gamma\left($x\right)",      x=l
 rule(special.psi,      "x",   "ψ",      r"\psi\left($x\right)",             x=lambda g, x: g * zeta(2.0, check_real(x)),
      domain=(0.7, 3.0))
 rule(special.beta,     "x y", "B",      r"B\left($x, $y\right)",
-     x=lambda g, x, y, z: g * (-z * rise_of_psi(x, y)), y=lambda g, x, y, z: g * (-z * rise_of_psi(y, x)),
+     x=lambda g, x, y, z: g * slope_of_beta(x, y, z), y=lambda g, x, y, z: g * slope_of_beta(y, x, z),
      domain=(0.7, 3.0))
 rule(special.betaln,   "x y", "log B",  r"\log B\left($x, $y\right)",
      x=lambda g, x, y: g * -rise_of_psi(x, y), y=lambda g, x, y: g * -rise_of_psi(y, x), domain=(0.7, 3.0))
@@ -139,10 +139,9 @@ rule(special.boxcox1p, "x y", "boxcox1p", r"\frac{\left(1 + $x\right)^{$y} - 1}{
      x=lambda g, x, y: g * np.exp((y - 1) * np.log1p(x)), y=lambda g, x, y: g * slope_of_boxcox(np.log1p(x), y),
      domain=(0.5, 2.0))
 rule(special.inv_boxcox, "x y", "boxcox⁻¹", r"\left(1 + $x $y\right)^{1 / $y}",
-     x=lambda g, y, z: g * z ** (1 - y), y=lambda g, x, y, z: g * (z * slope_of_root(x, y)),
-     domain=(0.5, 2.0))
+     x=lambda g, y, z: g * z ** (1 - y), y=lambda g, x, y, z: g * slope_of_root(x, y, z), domain=(0.5, 2.0))
 rule(special.inv_boxcox1p, "x y", "boxcox1p⁻¹", r"\left(1 + $x $y\right)^{1 / $y} - 1",
-     x=lambda g, y, z: g * (z + 1) ** (1 - y), y=lambda g, x, y, z: g * ((z + 1) * slope_of_root(x, y)),
+     x=lambda g, y, z: g * (z + 1) ** (1 - y), y=lambda g, x, y, z: g * slope_of_root(x, y, z + 1),
      domain=(0.5, 2.0), precedence=1)
 
 # Losses for outliers. x is where the parabola ends.
@@ -180,14 +179,16 @@ def slope_of_boxcox(log: Array, y: Array) -> Array:
     return np.where(end, 1 / (r * r), log * log * slope_of_exprel(y * log))
 
 
-def slope_of_root(x: Array, y: Array) -> Array:
-    """∂ log(1 + x y)/y by y: x² h(x y) with h(s) = (s/(1 + s) − log(1 + s))/s², whose power series is
-    Σ (−1)ᵏ k/(k + 1) sᵏ⁻¹."""
+def slope_of_root(x: Array, y: Array, z: Array) -> Array:
+    """By y of z = (1 + x y)^(1/y): z x² h(x y) with h(s) = (s/(1 + s) − log(1 + s))/s², whose power series is
+    Σ (−1)ᵏ k/(k + 1) sᵏ⁻¹; z¹⁻ʸ x/y at s = −1, where z is 0 or ∞."""
+    end = numbers_of(x) * numbers_of(y) == -1
+    u, v = np.where(end, x, 1), np.where(end, y, 1)
     h = near_zero(
-        x * y, 0.1, lambda s: power_series(s, [(-1) ** k * k / (k + 1) for k in range(1, 20)]),
+        np.where(end, 0, x * y), 0.1, lambda s: power_series(s, [(-1) ** k * k / (k + 1) for k in range(1, 20)]),
         lambda s: (s / (1 + s) - np.log1p(s)) / (s * s),
     )  # fmt: skip
-    return x * x * h
+    return np.where(end, np.where(end, z, 1) ** (1 - v) * u / v, np.where(end, 0, z) * x * x * h)
 
 
 def slope_in_bend(x: Array, y: Array) -> Array:
@@ -198,17 +199,24 @@ def slope_in_bend(x: Array, y: Array) -> Array:
 
 
 def slope_of_poch(x: Array, y: Array, z: Array, scale: Any = 1) -> Array:
-    """z (ψ(t) − ψ(x)) of z = Γ(t)/Γ(x), t = x + y. Left of 1/2, where both may have poles, of a whole y the difference
-    is that of the reflected arguments (DLMF 5.5.4). At a pole of Γ(x) only, and near it, 1/Γ(x), which is 0 there,
+    """z (ψ(t) − ψ(x)) of z = Γ(t)/Γ(x), t = x + y. At a pole of Γ(x) only, and near it, 1/Γ(x), which is 0 there,
     changes. The same of z times ``scale``, as long as that does not change."""
-    top, at, number = x + y, numbers_of(x), numbers_of(y)
-    both = (number == np.floor(number)) & (at < 0.5) & (at + number < 0.5)
+    at, number = numbers_of(x), numbers_of(y)
     near = np.where(np.maximum(np.absolute(at), np.absolute(at + number)) < 100, 0.2, 0)  # beyond, Γ overflows
-    pole = (at < 0.25) & (np.absolute(at - np.rint(at)) <= near) & ~both
-    s, step = np.where(both, 1 - x, np.where(pole, 1, x)), np.where(both, -y, np.where(pole, 1, y))
-    top = np.where(pole, top, 1)
+    pole = (at < 0.25) & (np.absolute(at - np.rint(at)) <= near) & ~have_both_poles(x, y)
+    top = np.where(pole, x + y, 1)
     falling = special.gamma(top) * product_slope_of_rgamma(np.where(pole, x, 1), special.psi(top))
-    return np.where(pole, scale * falling, z * rise_of_psi(s, step))
+    return np.where(pole, scale * falling, z * rise_of_psi(np.where(pole, 1, x), np.where(pole, 1, y)))
+
+
+def slope_of_beta(x: Array, y: Array, z: Array) -> Array:
+    """z (ψ(x) − ψ(x + y)); if x or y is negative it is z = Γ(y) poch(x + y, −y), which knows the poles."""
+    usual = (numbers_of(x) > 0) & (numbers_of(y) > 0)
+    if is_on_host(usual) and np.all(usual):
+        return -z * rise_of_psi(x, y)
+    u, v, w = [np.where(usual, harmless, value) for harmless, value in ((1.5, x), (0.5, y), (1, z))]
+    left = slope_of_poch(u + v, -v, w, special.gamma(v))
+    return np.where(usual, -z * rise_of_psi(np.where(usual, x, 1), np.where(usual, y, 1)), left)
 
 
 def slope_of_choice(x: Array, y: Array, z: Array) -> Array:
@@ -225,8 +233,16 @@ def slope_of_choice(x: Array, y: Array, z: Array) -> Array:
     return np.where(pole, crossing, z * rise_of_psi(np.where(pole, 0, y) + 1, np.where(pole, 0, x - 2 * y)))
 
 
+def have_both_poles(x: Array, y: Array) -> Array:
+    """Is ψ at x and x + y to be reflected, as both are left of 1/2 with a whole distance?"""
+    x, y = numbers_of(x), numbers_of(y)
+    return (y == np.floor(y)) & (x < 0.5) & (x + y < 0.5)
+
+
 def rise_of_psi(x: Array, y: Array) -> Array:
-    """ψ(x + y) − ψ(x), also where it is small."""
+    """ψ(x + y) − ψ(x), also where it is small; where both may be poles that of the reflected arguments (DLMF 5.5.4)."""
+    both = have_both_poles(x, y)
+    x, y = np.where(both, 1 - x, x), np.where(both, -y, y)
     a, b = numbers_of(x), numbers_of(y)
     usual = (a > 0) & (a + b > 0) & (a < np.inf) & (b < np.inf)
     direct = special.psi(np.where(usual, 1, x + y)) - special.psi(np.where(usual, 1, x))
@@ -314,11 +330,12 @@ def complete_d(m: Array, k: Any = None) -> Array:
     )  # fmt: skip
 
 
-def slope_of_k(z: Array, m: Array, rest: Array) -> Array:
-    """dK/dm = (K − D)/(2 (1 − m)) of z = K(m) and 1 − m; ∞ at the pole, where both are."""
+def slope_of_k(rest: Array) -> Array:
+    """dK/dm = (K − D)/(2 (1 − m)) at ``rest`` = 1 − m; 1/(2 (1 − m)) = ∞ at the pole, where K and D are."""
     pole = numbers_of(rest) == 0
-    m, z = np.where(pole, 0.5, m), np.where(pole, 1, z)
-    return np.where(pole, np.inf, (z - complete_d(m, z)) / (2 * np.where(pole, 1, rest)))
+    inside = np.where(pole, 1, rest)
+    k = special.ellipkm1(inside)
+    return np.where(pole, 0.5 / np.where(pole, rest + 0.0, 1), (k - complete_d(1 - inside, k)) / (2 * inside))
 
 
 def incomplete_d(x: Array, m: Array) -> Array:
@@ -335,8 +352,8 @@ def incomplete_d(x: Array, m: Array) -> Array:
 
 
 def delta(x: Array, m: Array) -> Array:
-    """√(1 − m sin²φ)."""
-    return np.sqrt(1 - m * np.sin(x) ** 2)
+    """√(1 − m sin²φ), also near m = 1."""
+    return np.sqrt(np.cos(x) ** 2 + (1 - m) * np.sin(x) ** 2)
 
 
 def slope_in_m(x: Array, m: Array, z: Array) -> Array:
@@ -353,7 +370,7 @@ def slope_near_one(x: Array, m: Array) -> Array:
     x, m = widen(x, np.float64), widen(m, np.float64)
     turns = np.floor(x / np.pi + 0.5)
     s, c = np.sin(x - turns * np.pi), np.cos(x)
-    whole = np.where(turns == 0, 0, 2 * turns * slope_of_k(special.ellipk(m), m, 1 - m))
+    whole = np.where(turns == 0, 0, 2 * turns * slope_of_k(1 - m))
     return s**3 / 6 * special.elliprd(c * c, 1.0, c * c + (1 - m) * s * s) + whole
 
 
@@ -373,10 +390,8 @@ rule(slope_near_one, "x m", x=lambda g, x, m: g * (np.sin(x) ** 2 / (2 * delta(x
 
 # fmt: off
 PARAMETER = (-0.8, 0.8)
-rule(special.ellipk,   "m", "K", r"K\left($m\right)",     m=lambda g, m, z: g * slope_of_k(z, m, 1 - m),
-     domain=PARAMETER)
-rule(special.ellipkm1, "x", "K", r"K\left(1 - $x\right)", x=lambda g, x, z: g * -slope_of_k(z, 1 - x, x),
-     domain=(0.2, 1.8))
+rule(special.ellipk,   "m", "K", r"K\left($m\right)",     m=lambda g, m: g * slope_of_k(1 - m), domain=PARAMETER)
+rule(special.ellipkm1, "x", "K", r"K\left(1 - $x\right)", x=lambda g, x: g * -slope_of_k(x), domain=(0.2, 1.8))
 rule(special.ellipe,   "m", "E", r"E\left($m\right)",     m=lambda g, m: g * (-0.5 * complete_d(m)), domain=PARAMETER)
 rule(special.ellipkinc, "x m", "F", r"F\left($x, $m\right)", x=lambda g, x, m: g / delta(x, m),
      m=lambda g, x, m, z: g * slope_in_m(x, m, z),        domain=PARAMETER)

@@ -248,22 +248,22 @@ def layers(x: Array, axis: int) -> list[Array]:
 
 
 def reduce_rule(ufunc: np.ufunc) -> Callable[..., Any]:
-    """``ufunc.reduce``: z = f(f(f(x₀, x₁), x₂), ...)."""
+    """``ufunc.reduce``: z = f(f(f(x₀, x₁), x₂), ...), or of ``initial``, x₀, ..."""
 
-    def reduce(x: Any, axis: Any = 0, keepdims: bool = False) -> Array:
+    def reduce(x: Any, axis: Any = 0, keepdims: bool = False, initial: Any = None, where: Any = True) -> Array:
         x = as_array(x)
-        axes = sorted(normalize_axis_tuple(range(x.ndim) if axis is None else axis, x.ndim or 1))[: x.ndim]
-        if not axes:  # of a number, or with axis=()
-            return np.positive(x)
-        if len(axes) > 1 and ufunc in ANY_ORDER:  # the last axis first
-            return reduce(reduce(x, axes[-1], keepdims), axes[:-1], keepdims)
-        if len(axes) != 1:
-            raise NoRuleError(f"np.{ufunc.__name__}.reduce of a node works along one axis: one call for each axis=")
-        parts = layers(x, axes[0])
-        if not parts:
-            raise ValueError(f"zero-size array to reduction operation {ufunc.__name__}")
+        like_x, options = np.broadcast_to(x.dtype.type(1), x.shape), given_keywords(initial=initial)
+        shape = ufunc.reduce(like_x, axis, where=where, **{k: numbers_of(v) for k, v in options.items()}).shape
+        axes = (*sorted(normalize_axis_tuple(range(x.ndim) if axis is None else axis, x.ndim or 1))[: x.ndim],)
+        if len(axes) > 1:  # the last axis first
+            return reduce(reduce(x, axes[-1], keepdims, initial, where), axes[:-1], keepdims)
+        x = x if where is True else np.where(where, x, LEAVES[ufunc])
+        parts = layers(x, axes[0]) if axes else [x]  # of a number, or with axis=()
+        if options:
+            parts.insert(0, np.broadcast_to(as_dtype(as_array(initial), x.dtype), shape))
         *_, z = itertools.accumulate(parts, ufunc)
-        return np.expand_dims(z, axes[0]) if keepdims else z
+        z = np.positive(z) if len(parts) == 1 else z  # no view of x
+        return np.expand_dims(z, axes) if keepdims else z
 
     return reduce
 
@@ -275,7 +275,7 @@ def accumulate_rule(ufunc: np.ufunc) -> Callable[..., Any]:
         x = as_array(x)
         ufunc.accumulate(np.ones((1,) * x.ndim, x.dtype), axis)  # NumPy's errors
         axis = axes_of(axis, x.ndim)[0]
-        return np.stack([*itertools.accumulate(layers(x, axis), ufunc)], axis) if x.shape[axis] else x
+        return np.stack([*itertools.accumulate(layers(x, axis), ufunc)], axis) if x.shape[axis] else np.positive(x)
 
     return accumulate
 
@@ -294,11 +294,42 @@ def along_first(function: Any, method: Any = None) -> Callable[..., Any]:
 def every_pair(ufunc: np.ufunc) -> Callable[..., Any]:
     """``ufunc.outer``: f(x[i], y[j]) for all i and j."""
 
-    def outer(x: Any, y: Any) -> Array:
+    def outer(x: Any, y: Any, **options: Any) -> Array:
         x, y = as_array(x), as_array(y)
-        return ufunc(x.reshape(x.shape + (1,) * y.ndim), y)
+        return ufunc(x.reshape(x.shape + (1,) * y.ndim), y, **options)
 
     return outer
+
+
+def computed_in(ufunc: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, Any]:
+    """``np.add(x, y, dtype=t)`` casts x and y to t and adds them: the same call without dtype=, where that is so.
+
+    Else (t is no float, or the result is to have it and not the operands) dtype= stays, and the row refuses it.
+    """
+    given = options["dtype"]
+    known = isinstance(given, type) and issubclass(given, np.dtype)  # np.dtypes.Float64DType, a class
+    dtype, arrays = given() if known else np.dtype(given), [as_array(v) for v in inputs]
+    alike = f"{dtype.char * ufunc.nin}->{dtype.char * ufunc.nout}" in ufunc.types
+    fitting = all([v.dtype == dtype or np.can_cast(v.dtype, dtype, "same_kind") for v in arrays])
+    if dtype.kind not in "fc" or not alike or not fitting:
+        return inputs, options
+    cast = [as_dtype(v, dtype) for v in arrays]
+    return tuple(cast), {k: v for k, v in options.items() if k != "dtype"}
+
+
+def cast_before(method: str, ufunc: np.ufunc, body: Callable[..., Any]) -> Callable[..., Any]:
+    """``body``, which answers that method, with ``dtype=``: x is cast to it before. (The rows of sums and products
+    know the keyword themselves.)"""
+
+    def call(x: Any, *args: Any, dtype: Any = None, **options: Any) -> Array:
+        if dtype is not None:
+            (x,), left = computed_in(ufunc, (x,), {"dtype": dtype})
+            if left:
+                name = public_name(ufunc, method)
+                raise NoRuleError(f"{name} of a node takes as dtype= a float for x, not {np.dtype(dtype)}: use x.value")
+        return body(x, *args, **options)
+
+    return call
 
 
 # ---------------------------------------------------------------- norms
@@ -397,17 +428,20 @@ def parts_at(ufunc: np.ufunc) -> Callable[..., Any]:
 rule(sums_at, "x | indices axis=0 dtype=None", "Σ", r"\sum $x", x=sums_at_x, name="reduceat")
 
 BINARY = [f for f in RULES if isinstance(f, np.ufunc) and f.nin == 2 and f.nout == 1 and f.signature is None]
+LEAVES: dict[Any, float] = {np.subtract: 0, np.divide: 1, np.fmax: np.nan, np.fmin: np.nan}  # f(z, this) is z
 # Not power, arctan2 and so on: their folds mean little, and NumPy's own (2.4) are wrong for some strides.
-FOLDS = [np.add, np.subtract, np.multiply, np.divide, np.maximum, np.minimum, np.fmax, np.fmin, np.hypot, np.logaddexp,
-         np.logaddexp2]  # fmt: skip
-ANY_ORDER = [np.fmax, np.fmin]  # no rounding, so the order of the axes does not matter
-METHODS: dict[str, dict[Any, Callable[..., Any]]] = {
-    "reduce": {f: reduce_rule(f) for f in FOLDS}
-    | {np.add: along_first(np.sum), np.multiply: along_first(np.prod)}
-    | {np.maximum: along_first(np.max), np.minimum: along_first(np.min)}
-    | NORMS,
-    "accumulate": {f: accumulate_rule(f) for f in FOLDS}
-    | {f: along_first(g, f.accumulate) for f, g in ((np.add, np.cumsum), (np.multiply, np.cumprod))},
-    "outer": {f: every_pair(f) for f in BINARY},
-    "reduceat": {f: parts_at(f) for f in FOLDS} | {np.add: sums_at},
+FOLDS = [np.add, np.multiply, np.maximum, np.minimum, *LEAVES, *NORMS]
+SUMS: dict[str, dict[Any, Callable[..., Any]]] = {
+    "reduce": {np.add: along_first(np.sum), np.multiply: along_first(np.prod)},
+    "accumulate": {f: along_first(g, f.accumulate) for f, g in ((np.add, np.cumsum), (np.multiply, np.cumprod))},
+    "reduceat": {np.add: sums_at},
 }
+EXTREMES = {np.maximum: along_first(np.max), np.minimum: along_first(np.min)}
+METHODS = {
+    "reduce": {f: reduce_rule(f) for f in LEAVES} | EXTREMES | NORMS,
+    "accumulate": {f: accumulate_rule(f) for f in FOLDS},
+    "reduceat": {f: parts_at(f) for f in FOLDS},
+}
+for method, bodies in METHODS.items():
+    METHODS[method] = {f: cast_before(method, f, body) for f, body in bodies.items()} | SUMS[method]
+METHODS["outer"] = {f: every_pair(f) for f in BINARY}

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from .shapes import Array, as_dtype, functions, given_keywords, has_gradient, numbers_of
+from .shapes import Array, as_dtype, functions, given_keywords, has_gradient, name_out, numbers_of
 from .table import composed
 
 # -- answered ---------------------------------------------------------------------------------------------------------
@@ -41,9 +41,6 @@ PLAIN = functions(np, """
     count_nonzero histogram_bin_edges
     array2string array_repr array_str save savetxt savez savez_compressed
 """) | functions(np.linalg, "matrix_rank")  # fmt: skip
-
-# The positions of these arguments. (Signatures that NumPy can tell are not complete.)
-OUT = dict.fromkeys(functions(np, "all any argmax argmin nanargmax nanargmin"), 2) | {np.isneginf: 1, np.isposinf: 1}
 
 OTHERS: dict[Any, str] = {}  # functions of other libraries without a row -> why; ``rules/special.py`` writes SciPy's
 
@@ -67,7 +64,7 @@ def is_plain(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> b
     history of its own."""
     if function not in PLAIN:
         return False
-    out = args[OUT[function]] if OUT.get(function, len(args)) < len(args) else options.get("out")
+    out = name_out(function, args, options)[1].get("out")
     return not any([is_node(a) for a in (out if isinstance(out, tuple) else (out,))])
 
 
@@ -108,28 +105,22 @@ ALIASES = functions(np, "row_stack trapz")
 BYPASS_DISPATCH = CONSTRUCTORS | METADATA | ALIASES
 
 OUT_OF_SCOPE = {
-    "numpy.char": "nodes hold numbers, no text",
     "numpy.core": "private",
     "numpy.ctypeslib": "it hands out memory: use x.value",
-    "numpy.dtypes": "classes",
-    "numpy.exceptions": "classes",
     "numpy.f2py": "a compiler",
     "numpy.lib": "it adds documentation; the rest is in the namespaces below it",
     "numpy.lib.format": "it writes files: use x.value",
     "numpy.lib.introspect": "about NumPy itself",
-    "numpy.lib.mixins": "a class",
-    "numpy.lib.npyio": "classes",
-    "numpy.lib.recfunctions": "nodes have no fields: use a Variable for each",
-    "numpy.lib.user_array": "a class",
     "numpy.ma": "masked arrays have arithmetic of their own: use np.where(mask, ...) or where=mask",
     "numpy.matlib": "matrices have arithmetic of their own: use arrays",
     "numpy.polynomial": "p(x) and polyval(x, c) of a node x are recorded; of coefficients it takes the numbers: "
     "use np.polyval, np.polyder",
     "numpy.random": "it draws numbers: scale and shift what it draws, mean + deviation * rng.normal(size=n)",
-    "numpy.rec": "nodes have no fields: use a Variable for each",
-    "numpy.strings": "nodes hold numbers, no text",
     "numpy.testing": "it compares numbers, and takes those of nodes",
-    "numpy.typing": "types",
+    **dict.fromkeys(["numpy.char", "numpy.strings"], "nodes hold numbers, no text"),
+    **dict.fromkeys(["numpy.rec", "numpy.lib.recfunctions"], "nodes have no fields: use a Variable for each"),
+    **dict.fromkeys([f"numpy.{name}" for name in ("dtypes", "exceptions", "typing")], "classes"),
+    **dict.fromkeys([f"numpy.lib.{name}" for name in ("mixins", "npyio", "user_array")], "classes"),
 }
 
 # -- what the error says ----------------------------------------------------------------------------------------------

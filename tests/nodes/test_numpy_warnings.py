@@ -11,6 +11,7 @@ import pytest
 
 import autoflow as af
 from autoflow.nodes.numpy_warnings import install
+from autoflow.table.shapes import since
 
 PROGRAM = """
 import numpy as np, autoflow as af
@@ -20,25 +21,46 @@ for _ in range(3):
 1.0 / x
 np.log(x - 2.0)
 np.exp(x * 1e3)
+np.nanmean(x[:0])
+np.nanmax(x * np.nan)
+np.nanvar(x[:1], ddof=1)
+(x * 1j).astype(float)
+"""
+FILTERED = """
+import numpy as np, autoflow as af
+x = af.Variable([1.0, 1.0, 2.0])
+np.polyfit(x, x, 2)
+if np.__version__ < "2.5":  # there it is an error
+    np.cross(x[:2], [3.0, 4.0])
 """
 
 
-def run(*options: str) -> list[str]:
+def run(*options: str, program: str = PROGRAM) -> list[str]:
     """What the program writes to stderr."""
-    command = [sys.executable, *options, "-c", PROGRAM]
+    command = [sys.executable, *options, "-c", program]
     return subprocess.run(command, capture_output=True, text=True, check=False).stderr.splitlines()
 
 
 def test_once_for_each_line_of_the_users() -> None:
-    lines = [
-        ": ".join(line.split(": ")[:3]) for line in run() if "RuntimeWarning" in line
-    ]  # 3.13 knows the source of -c
+    lines = [": ".join(line.split(": ")[:3]) for line in run() if "<string>" in line]  # 3.13 knows the source of -c
     assert lines == [
         "<string>:5: RuntimeWarning: divide by zero encountered in log",
         "<string>:6: RuntimeWarning: divide by zero encountered in divide",
         "<string>:7: RuntimeWarning: invalid value encountered in log",
         "<string>:8: RuntimeWarning: overflow encountered in exp",
+        "<string>:9: RuntimeWarning: Mean of empty slice",
+        "<string>:10: RuntimeWarning: All-NaN slice encountered",
+        "<string>:11: RuntimeWarning: Degrees of freedom <= 0 for slice.",
+        "<string>:12: ComplexWarning: Casting complex values to real discards the imaginary part",
     ]
+
+
+def test_warnings_that_have_filters_already() -> None:
+    lines = [line for line in run(program=FILTERED) if "<string>" in line]
+    assert lines[0].startswith("<string>:4: RankWarning: Polyfit may be poorly conditioned")
+    if not since("2.5"):
+        assert lines[1].startswith("<string>:6: DeprecationWarning: Arrays of 2-dimensional vectors")
+    assert "Deprecation" not in "".join(run("-W", "ignore", program=FILTERED))
 
 
 def test_filters_of_the_users_come_first() -> None:

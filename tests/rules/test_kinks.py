@@ -480,3 +480,21 @@ def test_the_value_of_a_step_that_is_not_taken_has_gradient_zero() -> None:
     y = af.Variable([0.0, 0.0])
     np.sum(np.sqrt(np.heaviside([-1.0, 0.0], y))).backward()
     np.testing.assert_array_equal(y.grad, [0.0, np.inf])
+
+
+def test_what_foreign_code_leaves_out_is_right_under_safe_masking() -> None:
+    """In corrcoef a division by the deviation of a constant row, in ttest_ind a variance of one number."""
+    stats = pytest.importorskip("autoflow.scipy.stats")
+    warnings.simplefilter("ignore")
+    rows, one = np.array([[1.0, 1.0, 1.0], [1.0, 2.0, 4.0], [3.0, 1.0, 5.0]]), np.array([1.0])
+    for f, x, right in (
+        (
+            lambda x: np.corrcoef(x)[1, 2],
+            rows,
+            np.vstack([np.zeros(3), af.grad(lambda x: np.corrcoef(x)[0, 1])(rows[1:])]),
+        ),
+        (lambda x: stats.ttest_ind(x, [2.0, 3.0, 4.0]).statistic, one, np.sqrt([0.75])),
+    ):
+        assert np.isnan(af.grad(f)(x)).all()
+        with af.safe_masking():
+            np.testing.assert_allclose(af.grad(f)(x), right, rtol=1e-12)

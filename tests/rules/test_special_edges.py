@@ -35,20 +35,20 @@ SCIPY = tuple(map(int, importlib.metadata.version("scipy").split(".")[:2]))
 # How many derivatives differ at most, most of them NaN, at the ends of a parameter's domain, or at 1e10 and beyond,
 # where SciPy's values are rough or turn faster than differences can follow.
 LEFT = {
-    "beta": 36, "betainc": 46, "betaincc": 45, "betainccinv": 19, "betaincinv": 14, "betaln": 6,
-    "binom": 40, "boxcox": 4, "boxcox1p": 5, "chdtr": 8, "chdtrc": 8, "chdtri": 4, "cosm1": 4, "cotdg": 4,
-    "dawsn": 2, "ellipeinc": 5, "ellipj": 19, "ellipk": 1, "ellipkinc": 15, "ellipkm1": 2, "erfcx": 1,
+    "beta": 28, "betainc": 46, "betaincc": 45, "betainccinv": 19, "betaincinv": 14,
+    "binom": 33, "boxcox": 4, "boxcox1p": 5, "chdtr": 1, "chdtrc": 1, "chdtri": 3, "cosm1": 4, "cotdg": 4,
+    "dawsn": 2, "ellipeinc": 5, "ellipj": 19, "ellipk": 1, "ellipkinc": 15, "ellipkm1": 1, "erfcx": 1,
     "eval_chebyc": 4, "eval_chebys": 3, "eval_chebyt": 4, "eval_chebyu": 3, "eval_gegenbauer": 33,
     "eval_genlaguerre": 7, "eval_jacobi": 6 + (SCIPY >= (1, 18)), "eval_laguerre": 4,
     "eval_legendre": 2, "eval_sh_chebyt": 4,
     "eval_sh_chebyu": 5, "eval_sh_jacobi": 13, "eval_sh_legendre": 1, "fdtr": 90, "fdtrc": 88, "fresnel_0": 4,
-    "fresnel_1": 4, "gammainc": 7, "gammaincc": 7, "gammainccinv": 1, "gammaincinv": 1, "gdtr": 51, "gdtrc": 49,
-    "gdtrix": 38, "huber": 1, "hyp0f1": 7, "i1e": 6, "inv_boxcox": 5, "inv_boxcox1p": 5,
+    "fresnel_1": 4, "gammainccinv": 1, "gammaincinv": 1, "gdtr": 2,
+    "gdtrix": 38, "huber": 1, "hyp0f1": 7, "i1e": 6, "inv_boxcox": 3, "inv_boxcox1p": 3,
     "itj0y0_0": 2, "itj0y0_1": 1, "itstruve0": 2, "iv": 4, "j0": 2, "j1": 2, "jv": 17, "jve": 17, "k1e": 3,
-    "keip": 1, "kl_div": 1, "log_gammainc": 39, "log_stdtr": 30, "log_wright_bessel": 18, "modstruve": 13,
-    "ndtri_exp": 1, "owens_t": 6, "pbdv": 13, "pbvv": 8, "poch": 15, "powm1": 16, "pseudo_huber": 3, "rgamma": 5,
+    "keip": 1, "kl_div": 1, "log_gammainc": 29, "log_stdtr": 30, "log_wright_bessel": 18, "modstruve": 5,
+    "ndtri_exp": 1, "owens_t": 6, "pbdv": 13, "pbvv": 8, "poch": 13, "powm1": 16, "pseudo_huber": 3, "rgamma": 5,
     "sici_0": 4, "sici_1": 3, "skewnorm": 4,
-    "stdtr": 1, "stdtrit": 5, "struve": 39, "tandg": 4, "tklmbda": 8, "voigt_profile": 100,
+    "stdtr": 1, "stdtrit": 5, "struve": 29, "tandg": 4, "tklmbda": 8, "voigt_profile": 100,
     "y0": 1, "y1": 1, "yn": 11, "yv": 12, "yve": 12,
 }  # fmt: skip
 
@@ -121,10 +121,18 @@ SLOPE = (np.tan(0.5) / np.cos(0.5) - np.arctanh(np.sin(0.5))) / 4  # ½ ∫ sin�
     (lambda p: special.bdtr(1, 4, p), 0.0, -12.0), (lambda p: special.bdtrc(2, 5, p), 1.0, 0.0),
     (lambda p: special.nbdtr(3, 2, p), 0.0, 20.0), (lambda p: special.nbdtrc(1, 3, p), 1.0, 12.0),
     (lambda m: special.pdtr(1, m), 0.0, -1.0), (lambda m: special.pdtrc(2, m), 0.0, 0.0),
+    (np.arcsin, 1.0, np.inf), (np.arcsin, -1.0, -np.inf), (np.arccos, 1.0, -np.inf), (np.arccos, -1.0, np.inf),
+    (np.arctanh, 1.0, np.inf), (np.arctanh, -1.0, -np.inf), (special.logit, 0.0, -np.inf), (special.logit, 1.0, np.inf),
+    (special.ellipk, 1.0, np.inf), (special.ellipkm1, 0.0, np.inf), (special.kei, 0.0, np.inf),
+    (lambda a: special.gammainc(a, 1.0), 0.0, -0.4489500816),  # Richardson's, of first derivatives
+    (lambda x: special.beta(x, 0.5), -0.5, -4 * np.pi * (1 - np.log(2)) * 2),
 ])  # fmt: skip
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_curvature_at_edges(f, at, bend):
-    np.testing.assert_allclose(af.hessian(f)(at), bend, rtol=1e-7, atol=1e-14)
+    """The same in every mode."""
+    tangent = lambda x: af.jvp(f, (x,), (1.0,))[1]  # noqa: E731
+    for found in (af.hessian(f)(at), af.grad(tangent)(at), af.jvp(af.grad(f), (at,), (1.0,))[1]):
+        np.testing.assert_allclose(found, bend, rtol=1e-7, atol=1e-14)
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::DeprecationWarning")
@@ -157,6 +165,16 @@ def test_curvature_at_edges(f, at, bend):
     (special.it2struve0, 0.0, -2 / np.pi), (lambda x: special.jve(0.5, x), 0.0, np.inf),
     (lambda m: special.ellipkinc(0.5, m), 1.0, SLOPE), (lambda m: special.ellipkinc(0.5, m), 1 - 1e-12, SLOPE),
     (lambda m: special.ellipj(np.arctanh(np.sin(0.5)), m)[3], 1.0, -np.cos(0.5) * SLOPE),
+    (lambda x: special.ellipkinc(x, 1 - 1e-12), 1.5707, 1 / np.sqrt(np.cos(1.5707) ** 2 + 1e-12)),
+    (lambda x: special.beta(x, 0.5), -0.5, -2 * np.pi), (lambda x: special.beta(0.5, x), -0.5, -2 * np.pi),
+    (lambda x: special.beta(x, 2.0), -3.0, 5 / 36), (lambda x: special.betaln(x, 2.0), -3.0, 5 / 6),
+    (lambda a: special.gammainc(a, 1.0), 0.0, -special.exp1(1.0)),
+    (lambda a: special.gammaincc(a, 0.1), 0.0, special.exp1(0.1)),
+    (lambda y: special.inv_boxcox(-1.0, y), 1.0, -1.0), (lambda y: special.inv_boxcox1p(-2.0, y), 0.5, 0.0),
+    (lambda y: special.inv_boxcox(-0.5, y), 2.0, -np.inf), (special.kolmogi, 1.0, -np.inf),
+    (special.kolmogorov, np.nan, np.nan), (special.kolmogi, 2.0, np.nan),
+    (lambda x: special.struve(-2.5, x), 1e-3, special.struve(-3.5, 1e-3) + 2.5e3 * special.struve(-2.5, 1e-3)),
+    (lambda x: np.power(x, np.array(0.0)), 5e-324, 0.0), (lambda x: np.power(x, np.array(0.0)), -1e-310, 0.0),
 ])  # fmt: skip
 def test_named_edges(f, at, slope):
     x = af.Variable(at)

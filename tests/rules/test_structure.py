@@ -135,6 +135,14 @@ def test_a_copy_is_no_view(f):
     np.testing.assert_array_equal(a.value, A)
 
 
+@pytest.mark.parametrize(
+    "f", [lambda x: np.tile(x, (True, 2)), lambda x: np.tile(x, np.array([False, True])),
+          lambda x: np.tensordot(x, x * x, axes=([0], 0)), lambda x: np.tensordot(x, x * x, axes=(-1, (1,)))]
+)  # fmt: skip
+def test_booleans_and_lists_beside_numbers_are_numbers(f):
+    check(f, A)
+
+
 def test_unneeded_values_are_let_go():
     """A derivative that reads only shapes keeps no array."""
     with af.options(keep=0):

@@ -6,7 +6,7 @@ from checks import check
 
 import autoflow as af
 from autoflow.errors import NoRuleError
-from autoflow.rules.variants import METHODS
+from autoflow.rules.variants import METHODS, NORMS, SUMS
 
 X = np.array([[1.1, 0.6, 1.4], [0.9, 1.7, 0.8], [1.3, 0.7, 1.2], [0.5, 1.6, 1.9]])
 Y = np.array([[0.55, 1.45], [1.15, 0.85]])
@@ -62,6 +62,45 @@ def test_arguments_by_name(method, ufunc):
         assert getattr(ufunc, method)(af.Variable(X.astype(np.float32)), **named).dtype == float
 
 
+KEYWORDS = {
+    "reduce": [{}, {"axis": 1, "keepdims": True}, {"initial": 0.7}, {"axis": 1, "where": X > 1, "initial": 0.7},
+               {"axis": (), "keepdims": True}, {"axis": None}],
+    "accumulate": [{}, {"axis": -1}],
+    "reduceat": [{"indices": [0, 2, 1]}, {"indices": [0, 2, 1], "axis": 1}],
+    "outer": [{}, {"where": True}],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("method", "ufunc"), ALL, ids=lambda v: v if isinstance(v, str) else v.__name__)
+@pytest.mark.parametrize("dtype", [float, np.float32, int])
+def test_keywords(method, ufunc, dtype):
+    """With each keyword of NumPy's there is its result, in its dtype, with its slopes, or a NoRuleError."""
+    for given in KEYWORDS[method]:
+        options, args = {**given, "dtype": dtype}, (Y,) if method == "outer" else ()
+        call = lambda x, args=args, options=options: getattr(ufunc, method)(x, *args, **options)  # noqa: E731
+        try:
+            right = call(X)
+        except (TypeError, ValueError) as error:
+            with pytest.raises((type(error), NoRuleError)):
+                call(af.Variable(X))
+            continue
+        if (dtype is int and ufunc not in SUMS[method]) or ("where" in given and "initial" in given and ufunc in NORMS):
+            with pytest.raises(NoRuleError):
+                call(af.Variable(X))
+            continue
+        z = call(af.Variable(X))
+        assert z.dtype == right.dtype
+        np.testing.assert_allclose(getattr(z, "value", z), right, rtol=1e-6 if right.dtype == np.float32 else 1e-15)
+        if dtype is float and ufunc not in ROUNDING:
+            check(call, X)
+
+
+def test_the_result_is_no_view_of_the_argument():
+    for z in (np.fmax.reduce(x := af.Variable(X[:1]) * 1), np.hypot.reduceat(x, [0]), np.subtract.reduce(x, axis=())):
+        z[...] = 0
+        np.testing.assert_array_equal(x.value, X[:1])
+
+
 @pytest.mark.parametrize(("method", "args"), [("accumulate", ()), ("reduceat", ([0],))])
 def test_what_numpy_refuses_for_a_dtype_is_refused_for_a_single_element(method, args):
     with pytest.raises(TypeError, match="not supported for the input types"):
@@ -69,7 +108,7 @@ def test_what_numpy_refuses_for_a_dtype_is_refused_for_a_single_element(method, 
 
 
 def test_refused_and_empty():
-    with pytest.raises(NoRuleError, match="works along one axis"):
+    with pytest.raises(ValueError, match="not reorderable"):
         METHODS["reduce"][np.subtract](af.Variable(X), axis=(0, 1))
     with pytest.raises(ValueError, match="zero-size"):
         METHODS["reduce"][np.fmax](af.Variable(X[:0]))
