@@ -172,6 +172,18 @@ def test_nodes_that_are_no_arguments_are_refused(name):
     HIDDEN[name](0.5)
 
 
+@pytest.mark.parametrize("take", [af.grad, lambda f: lambda y0: f(af.Variable(y0)).backward()])
+@pytest.mark.parametrize("by", ["odeint", "solve_ivp"])
+def test_every_equation_is_proved_and_not_the_first_one_alone(by, take):
+    ends = {
+        "odeint": lambda f, y: af.integrate.odeint(lambda y, t: f(y), y, [0.0, 1.0]),
+        "solve_ivp": lambda f, y: af.integrate.solve_ivp(lambda t, y: f(y), (0.0, 1.0), y).y,
+    }
+    take(lambda y: np.sum(ends[by](lambda y: -(y * y), y)))(np.ones(2))
+    with pytest.raises(LostGradientError, match=r"np\.asarray\(y\) has numbers of nodes only"):
+        take(lambda y: np.sum(ends[by](lambda y: -(np.asarray(y) * y), y)))(np.ones(2))
+
+
 def test_complex_equations_are_refused():
     z = af.Variable(1.0 + 1j)
     for call in (

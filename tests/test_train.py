@@ -65,8 +65,9 @@ def test_float32_stays():
 def test_any_function_is_a_model():
     w = af.Variable([0.0, 0.0], "w")
     x = np.random.default_rng(0).normal(size=(64, 2))
-    history = fit(lambda x: x @ w, x, x @ np.array([1.0, -2.0]), loss=nn.mse_loss, optimiser=optim.SGD(w, lr=0.2),
-                  rng=np.random.default_rng(0), patience=3, epochs=50, progress=False)  # fmt: skip
+    with pytest.warns(UserWarning, match="patience without validation"):
+        history = fit(lambda x: x @ w, x, x @ np.array([1.0, -2.0]), loss=nn.mse_loss, optimiser=optim.SGD(w, lr=0.2),
+                      rng=np.random.default_rng(0), patience=3, epochs=50, progress=False)  # fmt: skip
     np.testing.assert_allclose(w.value, [1, -2], atol=1e-3)
     assert history.best >= len(history) - 4
 
@@ -136,9 +137,13 @@ NAN = np.array([[0.0, 1.0], [np.nan, 1.0]])
         ("NaN or infinity in 1 of 2 examples, first in input 1", NAN, np.zeros(2, int), {}),
         ("first in target 1", np.zeros((2, 2)), NAN, {}),
         ("the validation data contains NaN", np.zeros((2, 2)), np.zeros(2, int), {"validation": (NAN, np.zeros(2))}),
-        ("epochs must be", np.zeros((2, 2)), np.zeros(2, int), {"epochs": 0}),
-        ("batch_size must be", np.zeros((2, 2)), np.zeros(2, int), {"batch_size": 0}),
-        ("patience must be", np.zeros((2, 2)), np.zeros(2, int), {"patience": 0}),
+        *[("one is a " + type(x).__name__, x, np.zeros(2, int), {}) for x in ({"a": NAN}, iter(NAN), None, {1.0}, 2.0)],
+        *[
+            (f"{name} must be a whole number of at least 1, not {number!r}", NAN[:1], np.zeros(1, int), {name: number})
+            for name, numbers in {"epochs": (0, 2.0, None), "batch_size": (0, "8"), "patience": (0, 1.5)}.items()
+            for number in numbers
+        ],
+        *[("a pair of arrays", NAN[:1], np.zeros(1, int), {"validation": z}) for z in (0.2, {}, NAN, (NAN,) * 3)],
         *[
             (
                 f"cannot be called '{name}'",

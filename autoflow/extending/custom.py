@@ -293,10 +293,7 @@ def checked_derivative(
     known = {*names, *result} | {f"{word}_{what}" for word in (*names, *result) for what in ("shape", "dtype")}
     words = [p.name for p in parameters]
     if not words or (words[0] != "g" and (words[0] in known or "g" in set(words[1:]) - {*names})):
-        raise TypeError(
-            f"the derivative of {function} by {name} gets g = dL/d(result) first: {name}=lambda g, ...; not "
-            f"({', '.join(words)})"
-        )
+        raise TypeError(f"the derivative of {function} by {name} gets g = dL/d(result) first, not ({', '.join(words)})")
     places = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     read = [p for p in parameters[1:] if p.name in known and p.kind in places]
     left = [p for p in parameters[1:] if p not in read]

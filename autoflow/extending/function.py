@@ -24,6 +24,7 @@ from ..forward.recording import make_node, plain_option
 from ..nodes.coercion import leaf_array, plain_array
 from ..nodes.nodes import Node, NodeRole, current_record, gradient_target, new_record, read_only, value_of
 from ..nodes.records import Record
+from ..nodes.versions import is_alone
 from ..rules import RULES
 from ..table.table import Rule
 from . import joint
@@ -164,21 +165,23 @@ class Application:
         self.changed: list[str] = []  # attributes in which there are places
         found: list[Place] = []
 
-        def keep(x: Any) -> Any:
-            """The place of an argument or a result; of what lies in their memory, a copy."""
+        def keep(x: Any, holders: int) -> Any:
+            """The place of an argument or a result; a copy of what lies in their memory, or is a buffer that others
+            than these ``holders`` have, and may fill again."""
             if place := next((place for y, place in known if y is x), None):
                 found.append(place)
                 return place
-            own = type(x) not in NODE_TYPES or any([x is c for c in ctx._constants])
-            shares = not own and any([type(y) is type(x) and np.may_share_memory(x, y) for y, _ in known])
-            return x.copy() if shares else x
+            if type(x) not in NODE_TYPES or any([x is c for c in ctx._constants]):
+                return x
+            shares = any([type(y) is type(x) and np.may_share_memory(x, y) for y, _ in known])
+            return x.copy() if shares or not is_alone(x, holders) else x
 
-        ctx._saved = [keep(x) for x in ctx._saved]
-        for name, value in vars(ctx).items():
-            leaves = [] if name[0] == "_" else pytree.tree_leaves(value)
-            kept = [keep(x) if type(x) in NODE_TYPES else x for x in leaves]
+        ctx._saved = [keep(x, 3) for x in ctx._saved]
+        for name in [name for name in vars(ctx) if name[0] != "_"]:
+            leaves = pytree.tree_leaves(getattr(ctx, name))
+            kept = [keep(x, 4) if type(x) in NODE_TYPES else x for x in leaves]
             if any([x is not y for x, y in zip(leaves, kept, strict=True)]):
-                setattr(ctx, name, pytree.tree_unflatten(value, kept))
+                setattr(ctx, name, pytree.tree_unflatten(getattr(ctx, name), kept))
                 self.changed.append(name)
         self.operands = sorted({place.k for place in found if not place.is_result})
         self.outs = sorted({place.k for place in found if place.is_result})

@@ -155,10 +155,8 @@ class Layout:
         if not pytree.is_container(self.containers):
             tree = stack_if_list(tree)
         if pytree.tree_paths(tree) != pytree.tree_paths(self.containers):
-            raise InputError(
-                f"{what} has the parts {pytree.tree_paths(tree, 'it')}, but {self.name} has {self.paths}: the same "
-                f"containers are needed"
-            )
+            own = pytree.tree_paths(tree, "it")
+            raise InputError(f"{what} has the parts {own}, but {self.name} has {self.paths}: the same are needed")
         parts = [stack_if_list(x) for x in pytree.tree_leaves(tree)]
         for x, shape, path in zip(parts, self.shapes, self.paths, strict=True):
             if np.shape(x) != shape:

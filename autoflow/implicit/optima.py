@@ -192,9 +192,7 @@ def minimize(
         if not is_on_host(x):
             if (layer := getattr(value_of(x), "batch_layer", None)) is not None:
                 layer.doubt("af.minimize, which returns an object of SciPy (af.implicit.argmin does not),")
-            raise CompileError(
-                "af.minimize returns an object of SciPy, which af.compile cannot handle: use af.implicit.argmin"
-            )
+            raise CompileError("af.minimize returns an object of SciPy's: in af.compile use af.implicit.argmin")
 
     def objective(x: Array, *values: Array) -> Any:
         return fun(layout.unravel(x), *put(values))
@@ -280,13 +278,9 @@ def on_vectors(constraint: dict[str, Any], layout: Layout, rest: Callable[[], An
 def as_constraint(h: Callable[[Array], Array], dtype: Any, kind: str, method: Any) -> Any:
     """h(x) = 0 ("eq") or h(x) ≥ 0 ("ineq") for SciPy: with the Jacobian, and for "trust-constr" with second derivatives
     (which it would guess, and say so where they are zero)."""
-
-    def second(x: Array, v: Array) -> Array:
-        return hessian(lambda x: np.sum(v * h(x)), allow_unused=True)(x)
-
     fun, jac = on_doubles(h, dtype), on_doubles(jacobian(h, allow_unused=True), dtype)
     if isinstance(method, str) and method.lower() == "trust-constr":
-        hess = on_doubles(second, dtype, 2)
+        hess = on_doubles(lambda x, v: hessian(lambda x: np.sum(v * h(x)), allow_unused=True)(x), dtype, 2)
         return scipy_optimize().NonlinearConstraint(fun, 0.0, 0.0 if kind == "eq" else np.inf, jac, hess)
     return {"type": kind, "fun": fun, "jac": jac}
 
@@ -388,10 +382,7 @@ def argmin(
         def value(x: Array) -> Any:
             return objective(x, *values)
 
-        def bound(x: Array) -> Array:
-            return constraint(x, *values)
-
-        h = None if equality is None else bound
+        h = None if equality is None else lambda x: constraint(x, *values)
         if solver is not None and not equations.is_scipys(solver):
             rest = () if equality is None else (lambda x: equality(x, put(values)),)
             x, said = equations.call_users(solver, lambda x: f(x, put(values)), y[:n], layout, *rest)

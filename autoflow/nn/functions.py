@@ -598,8 +598,7 @@ def pad_windows(
     if padding == "same":
         if max(stride) > 1:
             raise InputError(f"{who}: padding 'same' needs stride 1")
-        more = [d * (k - 1) for k, d in zip(kernel, dilation, strict=True)]
-        width = [(m // 2, m - m // 2) for m in more]
+        width = [(m // 2, m - m // 2) for m in [d * (k - 1) for k, d in zip(kernel, dilation, strict=True)]]
     elif padding == "valid":
         return x
     else:

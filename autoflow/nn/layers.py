@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from ..base.errors import InputError
 from ..nodes.nodes import Array, Node, Variable
+from ..optim.base import whole_numbers
 from . import functions, init as initialisers
 from .functions import each, gelu, sigmoid
 from .module import Module, expect, explain_missing_rng, floats, generator, labels, probability, shape_is, shareable
@@ -34,13 +34,6 @@ __all__ = [
 # ---------------------------------------------------------------- layers without a memory
 
 Initialiser = Callable[..., Array]
-
-
-def positive(who: str, **sizes: int) -> None:
-    """Refuse sizes other than positive integers."""
-    for name, n in sizes.items():
-        if not isinstance(n, (int, np.integer)) or n < 1:
-            raise InputError(f"{who}: {name} is a number of things, at least 1, not {n!r}")
 
 
 def ones_and_zeros(shape: int | Sequence[int], dtype: Any) -> tuple[Variable, Variable]:
@@ -63,7 +56,7 @@ class Linear(Module):
         self, inputs: int, outputs: int, bias: bool = True, *, rng: np.random.Generator,
         init: Initialiser = initialisers.glorot_uniform, dtype: Any = float,
     ) -> None:  # fmt: skip
-        positive("Linear", inputs=inputs, outputs=outputs)
+        whole_numbers("Linear", inputs=inputs, outputs=outputs)
         self.weight = Variable(init(generator("Linear", rng), (outputs, inputs), dtype), copy=False)
         self.bias = Variable(np.zeros(outputs, dtype), copy=False) if bias else None
 
@@ -93,7 +86,7 @@ class Conv2d(Module):
         padding: int | Sequence[int] | str = 0, dilation: int | Sequence[int] = 1, groups: int = 1, bias: bool = True,
         *, rng: np.random.Generator, init: Initialiser = initialisers.he_normal, dtype: Any = float,
     ) -> None:  # fmt: skip
-        positive("Conv2d", inputs=inputs, outputs=outputs, groups=groups)
+        whole_numbers("Conv2d", inputs=inputs, outputs=outputs, groups=groups)
         kernel = each("Conv2d", "kernel_size", kernel_size, 2, 1)
         shareable("Conv2d", f"{inputs} channels in, {outputs} out", math.gcd(inputs, outputs), groups)
         shape = (outputs, inputs // groups, *kernel)
@@ -127,7 +120,7 @@ class ConvTranspose2d(Module):
         dilation: int | Sequence[int] = 1, *, rng: np.random.Generator, init: Initialiser = initialisers.he_normal,
         dtype: Any = float,
     ) -> None:  # fmt: skip
-        positive("ConvTranspose2d", inputs=inputs, outputs=outputs, groups=groups)
+        whole_numbers("ConvTranspose2d", inputs=inputs, outputs=outputs, groups=groups)
         kernel = each("ConvTranspose2d", "kernel_size", kernel_size, 2, 1)
         shareable("ConvTranspose2d", f"{inputs} channels in, {outputs} out", math.gcd(inputs, outputs), groups)
         weight = init(generator("ConvTranspose2d", rng), (outputs, inputs // groups, *kernel), dtype)
@@ -162,7 +155,7 @@ class BatchNorm(Module):
     """
 
     def __init__(self, channels: int, eps: float = 1e-5, momentum: float = 0.1, *, dtype: Any = float) -> None:
-        positive("BatchNorm", channels=channels)
+        whole_numbers("BatchNorm", channels=channels)
         self.weight, self.bias = ones_and_zeros(channels, dtype)
         self.running_mean, self.running_var = np.zeros(channels, dtype), np.ones(channels, dtype)
         self.eps, self.momentum = eps, momentum
@@ -207,7 +200,7 @@ class GroupNorm(Module):
     """
 
     def __init__(self, groups: int, channels: int, eps: float = 1e-5, *, dtype: Any = float) -> None:
-        positive("GroupNorm", groups=groups, channels=channels)
+        whole_numbers("GroupNorm", groups=groups, channels=channels)
         shareable("GroupNorm", f"{channels} channels", channels, groups)
         self.weight, self.bias = ones_and_zeros(channels, dtype)
         self.groups, self.eps = groups, eps
@@ -253,7 +246,7 @@ class Embedding(Module):
 
     @explain_missing_rng
     def __init__(self, rows: int, size: int, *, rng: np.random.Generator, dtype: Any = float) -> None:
-        positive("Embedding", rows=rows, size=size)
+        whole_numbers("Embedding", rows=rows, size=size)
         weight = generator("Embedding", rng).normal(size=(rows, size)).astype(initialisers.float_dtype(dtype))
         self.weight = Variable(weight, copy=False)
 
@@ -313,7 +306,7 @@ class Recurrent(Module):
 
     def __init__(self, inputs: int, hidden: int, gates: int, rng: np.random.Generator, dtype: Any) -> None:
         who = type(self).__name__
-        positive(who, inputs=inputs, hidden=hidden)
+        whole_numbers(who, inputs=inputs, hidden=hidden)
         rng = generator(who, rng)
         square = [initialisers.orthogonal(rng, (hidden, hidden), dtype) for _ in range(gates)]
         into = [initialisers.glorot_uniform(rng, (hidden, inputs), dtype) for _ in range(gates)]
@@ -470,7 +463,7 @@ class MultiHeadAttention(Module):
         self, size: int, heads: int, dropout: float = 0.0, bias: bool = True, *, rng: np.random.Generator,
         dtype: Any = float,
     ) -> None:  # fmt: skip
-        positive("MultiHeadAttention", size=size, heads=heads)
+        whole_numbers("MultiHeadAttention", size=size, heads=heads)
         shareable("MultiHeadAttention", f"size {size}", size, heads, "heads")
         self.rng = generator("MultiHeadAttention", rng)
         squares = [initialisers.glorot_uniform(rng, (size, size), dtype) for _ in range(3)]

@@ -109,8 +109,7 @@ class Watched:
         >>> len(watched.losses)
         2
         """
-        if self.live is None:
-            self.live = LiveDisplay()
+        self.live = self.live or LiveDisplay()
         self.losses.append(float(numbers_of(loss)))
         shown = None if data is None else (self.model, numbers_of(data[0]), numbers_of(data[1]))
         self.live.draw({"loss": self.losses}, self.gradients, shown, last=last, axis="step")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -26,6 +27,7 @@ from ..base.types import Array
 from ..forward.writing import overwrite
 from ..nodes.nodes import value_of
 from ..optim import Optimiser, Schedule
+from ..optim.base import whole_numbers
 from ..parallel.engines import data_parallel
 from ..transforms.evaluation import proved_call
 from .layers import BatchNorm
@@ -135,10 +137,12 @@ def fit(
     True
     """
     x, y = check_finite("the data", x, y)
+    if validation is not None and not (isinstance(validation, (tuple, list)) and len(validation) == 2):
+        raise InputError("fit: validation must be a pair of arrays, (x, y)")
     held = None if validation is None else check_finite("the validation data", *validation)
-    for name, number in (("epochs", epochs), ("batch_size", batch_size), ("patience", patience)):
-        if number is not None and number < 1:
-            raise InputError(f"fit: {name} must be at least 1, not {number}")
+    whole_numbers("fit", epochs=epochs, batch_size=batch_size, patience=1 if patience is None else patience)
+    if patience is not None and held is None:
+        warnings.warn("fit: patience without validation=(x, y) looks at the loss of the training data", stacklevel=3)
     generator("fit", rng)
     metrics, history, best = checked_metrics(metrics), History(), Best(model, optimiser)
     compute, training_metrics = in_one_piece(model, loss, optimiser), metrics
@@ -146,10 +150,8 @@ def fit(
         compute, training_metrics = in_parts(model, loss, workers, 16 if chunks is None else chunks), {}
         if metrics and held is None:
             raise InputError("fit: with workers or chunks metrics are measured on validation=(x, y) alone: give it")
-    live = LiveDisplay() if view else None
-    shown: Any = range(epochs)
-    if progress and live is None:
-        shown = show_bar(shown, plain=True, desc="epochs", file=sys.stderr)
+    live, turns = LiveDisplay() if view else None, range(epochs)
+    shown: Any = show_bar(turns, plain=True, desc="epochs", file=sys.stderr) if progress and not view else turns
     for _ in shown:
         switch(model, training=True)
         rows = [train_on(compute, x[b], y[b], optimiser, training_metrics) for b in batches(len(x), batch_size, rng)]
@@ -194,10 +196,7 @@ def in_parts(model: Any, loss: Measure, workers: Any, chunks: int) -> Compute:
         raise TypeError(f"fit(workers=, chunks=) trains an nn.Module, whose parameters it can send, not {model!r:.60}")
     whole = [type(m).__name__ for m in model.modules() if isinstance(m, BatchNorm)]
     if whole:
-        raise InputError(
-            f"fit: {whole[0]} looks at the whole batch, and in parts it would see a part: train without workers and "
-            f"chunks, or with LayerNorm"
-        )
+        raise InputError(f"{whole[0]} looks at the whole batch: fit without workers and chunks, or with LayerNorm")
     total = data_parallel(partial(loss_of_model, model, loss), over=(1, 2), workers=workers, chunks=chunks)
     return lambda x, y: (total(model.named_parameters(), x, y), None)
 
@@ -323,8 +322,10 @@ def mean_of(rows: Sequence[dict[str, float]]) -> dict[str, float]:
 def check_data(who: str, x: Any, y: Any) -> tuple[Array, Array]:
     """Examples and targets as plain arrays, equally many of each, at least one. (A Series of pandas is read by the
     labels of its rows, which may be in another order.)"""
-    x, y = [z if array_type(z) is not None else np.asarray(z) for z in (numbers_of(x), numbers_of(y))]
-    if not x.ndim or not y.ndim or len(x) != len(y):
+    given, (x, y) = (x, y), [z if array_type(z) is not None else np.asarray(z) for z in map(numbers_of, (x, y))]
+    if rowless := [type(v).__name__ for v, z in zip(given, (x, y), strict=True) if not z.ndim]:
+        raise InputError(f"{who} must be two arrays, x and y, with a row for each example; one is a {rowless[0]}")
+    if len(x) != len(y):
         raise InputError(f"{who} has inputs of shape {x.shape} and targets of shape {y.shape}: not as many")
     if not len(x):
         raise InputError(f"{who} is empty")

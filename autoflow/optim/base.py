@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..backends.registry import on_host
-from ..base.errors import AnomalyError, DataError, StateError
+from ..base.errors import AnomalyError, DataError, InputError, StateError
 from ..base.modes import announce
 from ..base.numbering import now
 from ..base.saving import check_state, load_state, save_state
@@ -66,6 +66,13 @@ def below_one(who: str, name: str, value: float) -> float:
     if not 0 <= value < 1:
         raise ValueError(f"{who}: {name} must be at least 0 and less than 1, not {value!r}")
     return float(value)
+
+
+def whole_numbers(who: str, **numbers: Any) -> None:
+    """Refuse what is no whole number of at least 1, by name."""
+    for name, n in numbers.items():
+        if not isinstance(n, (int, np.integer)) or n < 1:
+            raise InputError(f"{who}: {name} must be a whole number of at least 1, not {n!r}")
 
 
 setting: Any = Setting

@@ -24,7 +24,7 @@ from ..base.pytree import tree_ravel
 from ..forward.writing import overwrite
 from ..nodes.nodes import value_of
 from ..table.shapes import Array, is_on_host
-from .base import Optimiser, below_one, not_negative, setting
+from .base import Optimiser, below_one, not_negative, setting, whole_numbers
 
 __all__ = ["LBFGS", "SGD", "Adagrad", "Adam", "AdamW", "RMSprop"]
 
@@ -258,9 +258,7 @@ class LBFGS(Optimiser):
     ) -> None:  # fmt: skip
         super().__init__(parameters, 1.0, tolerance_grad=tolerance_grad, tolerance_change=tolerance_change)
         max_eval = max_iter * 5 // 4 + 1 if max_eval is None else max_eval
-        for name, n in (("max_iter", max_iter), ("max_eval", max_eval), ("history_size", history_size)):
-            if not isinstance(n, (int, np.integer)) or n < 1:
-                raise ValueError(f"LBFGS: {name} must be a whole number of at least 1, not {n!r}")
+        whole_numbers("LBFGS", max_iter=max_iter, max_eval=max_eval, history_size=history_size)
         self.max_iter, self.max_eval, self.history_size = int(max_iter), int(max_eval), int(history_size)
         for p in self.parameters:
             if not is_on_host(value_of(p)):

@@ -270,18 +270,16 @@ class DataParallel:
         self.workers, self.chunks, self.together = workers, chunks, together
         self.reduction, self.rng, self.compiled, self.progress = reduction, rng, compiled, progress
         self.kind, self.calls = kind_of(workers), 0
-        if not self.over:
-            raise InputError("data_parallel: over names the arguments that are divided, at least one")
-        if isinstance(chunks, bool) or chunks < 1:
-            raise InputError(f"data_parallel: chunks is a number of parts, at least 1, not {chunks!r}")
-        if together < 1 or together & (together - 1):
-            raise InputError(f"data_parallel: together is a power of two (1, 2, 4, ...), not {together!r}")
-        if reduction not in ("mean", "sum"):
-            raise InputError(f"data_parallel: reduction is 'mean' or 'sum', whichever f is, not {reduction!r}")
-        if rng is not None and not isinstance(rng, np.random.Generator):
-            raise InputError(f"data_parallel: rng is a generator, np.random.default_rng(seed), not {rng!r}")
-        if rng is not None and compiled:
-            raise InputError("data_parallel: a compiled function draws no random numbers: give rng= or compiled=True")
+        for is_right, said in (
+            (self.over, "over names the arguments that are divided, at least one"),
+            (not isinstance(chunks, bool) and chunks >= 1, f"chunks is a number of parts, at least 1, not {chunks!r}"),
+            (together > 0 and not together & (together - 1), f"together is a power of two (1, 2, 4), not {together!r}"),
+            (reduction in ("mean", "sum"), f"reduction is 'mean' or 'sum', whichever f is, not {reduction!r}"),
+            (rng is None or isinstance(rng, np.random.Generator), f"rng is np.random.default_rng(seed), not {rng!r}"),
+            (rng is None or not compiled, "a compiled function draws no random numbers: give rng= or compiled=True"),
+        ):
+            if not is_right:
+                raise InputError(f"data_parallel: {said}")
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         """The value of f for all rows."""

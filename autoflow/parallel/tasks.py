@@ -135,10 +135,8 @@ def block_places(name: str, x: Any) -> list[int]:
     """Where a Dask array is cut already, along its first axis."""
     if any([len(sizes) > 1 for sizes in x.chunks[1:]]):
         axes = ", ".join([f"{axis}: -1" for axis in range(1, x.ndim)])
-        raise InputError(
-            f"data_parallel: {name} is a Dask array of chunks {x.chunks}; a part must hold whole examples: "
-            f"x.rechunk({{{axes}}})"
-        )
+        said = f"{name} is a Dask array of chunks {x.chunks}; a part must hold whole examples: x.rechunk({{{axes}}})"
+        raise InputError(f"data_parallel: {said}")
     if any([size != size for size in x.chunks[0]]):
         raise InputError(
             f"data_parallel: {name} is a Dask array whose chunk sizes are not known: x.compute_chunk_sizes()"
@@ -160,9 +158,7 @@ def places_of(cut: list[tuple[str, Any]], chunks: int) -> list[int]:
     if not n:
         raise InputError("data_parallel: there are no rows to work on")
     if len(given) > 1:
-        raise InputError(
-            "data_parallel: the chunks of the Dask arrays end at different rows: x.rechunk({0: y.chunks[0]})"
-        )
+        raise InputError("data_parallel: the chunks of Dask arrays end at different rows: x.rechunk({0: y.chunks[0]})")
     return list(given.pop()) if given else cut_places(n, chunks)
 
 
@@ -255,13 +251,9 @@ class Wanted:
 
     def put(self, leaves: list[Any], shared: list[Any], cut: list[Any]) -> tuple[list[Any], list[Any]]:
         """The arguments with others in their places."""
-        remaining = iter(leaves)
-        new_shared, new_cut = [*shared], [*cut]
-        for k in self.shared:
-            new_shared[k] = next(remaining)
-        for k in self.cut:
-            new_cut[k] = next(remaining)
-        return new_shared, new_cut
+        remaining, ours, theirs = iter(leaves), {*self.shared}, {*self.cut}
+        new = [next(remaining) if k in ours else x for k, x in enumerate(shared)]
+        return new, [next(remaining) if k in theirs else x for k, x in enumerate(cut)]
 
 
 @dataclass(frozen=True)

@@ -164,10 +164,7 @@ class Watch:
 
     def begin(self, code: types.CodeType, offset: int) -> None:
         """A function begins: is it given a node with a history, or a function? (Every call pays for this.)"""
-        for x in getframe(1).f_locals.values():
-            if type(x) not in PLAIN:
-                break
-        else:
+        if PLAIN.issuperset(map(type, getframe(1).f_locals.values())):
             return
         home = module_at(2) or ""
         if not (self.watches(home) or home.startswith(SCIPY)) or id(code) in self.behind:
@@ -304,8 +301,7 @@ def held_in(x: Any, depth: int = 4) -> Iterator[Any]:
     """The nodes with a history and the user's functions in this argument: in a tuple, list, dict, in a method, a
     ``partial``, an object that is called, in an object of a watched package."""
     if isinstance(x, NodeRole):
-        if gradient_target(x) is not None:
-            yield x
+        yield from [x] if gradient_target(x) is not None else []
         return
     if isinstance(x, (types.MethodType, functools.partial)):
         x = getattr(x, "__func__", None) or x.func  # type: ignore[union-attr]

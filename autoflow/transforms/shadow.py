@@ -22,9 +22,10 @@ import time
 import types
 import warnings
 import weakref
-from collections import OrderedDict, defaultdict, deque
+from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar, copy_context
+from itertools import zip_longest
 from operator import attrgetter
 from typing import Any
 
@@ -40,7 +41,7 @@ from ..base.numbering import now
 from ..base.process import finally_
 from ..base.transformed import FunctionOfFunction
 from ..nodes.nodes import ARGUMENT, NodeRole, current_record, gradient_target, shadow_of, value_of
-from ..nodes.records import ancestors
+from ..nodes.records import Record, ancestors
 from ..program.source import numbers_read
 from ..table.bodies import names_in
 
@@ -59,10 +60,7 @@ class Ways(set[tuple[int, int]]):
     """How many operations a function has recorded, and how many of them its results need, for some kind of arguments:
     as far as that has been looked at. ``last``: at the last call."""
 
-    __slots__ = ("last",)
-
-    def __init__(self) -> None:
-        self.last = -1, -1
+    last = -1, -1
 
 
 class Proofs(dict[Any, Any]):
@@ -78,13 +76,14 @@ Note = tuple[Callable[[Any], Any], Any, Any]  # how and where to read what a fun
 # held, and what is named.
 PROVED: dict[tuple[int, int, int], tuple[Callable[[], Any], Any, list[Any], list[Note], Proofs]] = {}
 UNKNOWN: Any = object, None, None, (), None  # of a function that is not in there
-WORDS = (str, bool, type(None))
+WORDS = (str, bytes, bool, np.bool_, type(None))
 CODE = attrgetter("__code__")
 CONTAINERS = (list, tuple, dict, deque, set, frozenset, types.MappingProxyType)
 NAMED = (type, types.FunctionType, types.BuiltinFunctionType, np.ufunc)  # not what the user's __getattr__ answers
 GROWING = (list, dict, deque, OrderedDict, defaultdict)
 OPEN = sys.stdlib_module_names - {"builtins"}  # modules of Python's whose objects may hold others
 LOAD_GLOBAL, EXTENDED = dis.opmap["LOAD_GLOBAL"], dis.opmap["EXTENDED_ARG"]
+PARTIALS = (functools.partial, functools.partialmethod)
 WRAPPED = ("fget", "__func__", "func")  # of properties, of methods of classes and static ones, of cached properties
 SINGLE = (int, float, complex, np.generic, NodeRole)
 NUMBERS = (*SINGLE, np.ndarray)
@@ -156,7 +155,7 @@ def proofs_of(f: Any, place: Any = None, memory: list[Any] | None = None) -> Pro
     marks = [*map(mark_of, held)]
     if code:
         # It is made anew at each call in many a program: its code stays, and most often what its closure decides.
-        if not (None in marks or f.__defaults__ or f.__kwdefaults__):
+        if not (None in marks or f.__defaults__ or f.__kwdefaults__ or vars(f)):
             holder, beside = code, f.__globals__
     elif type(f) is types.MethodType:
         holder, beside, code = f.__self__, f.__func__, getattr(f, "__code__", None)
@@ -171,7 +170,8 @@ def proofs_of(f: Any, place: Any = None, memory: list[Any] | None = None) -> Pro
     for kept in (OF_CODE, PROVED):
         if len(kept) > MOST:
             kept.clear()
-    _, proofs = OF_CODE.setdefault(tuple([x if type(x) is str else id(x) for x in codes]), (codes, Proofs()))
+    parts = tuple([x if type(x) in (str, bytes, int) else id(x) for x in codes])
+    _, proofs = OF_CODE.setdefault(parts, (codes, Proofs()))
     forget = PROVED.pop
     with contextlib.suppress(TypeError):  # not of all objects there are weak references
         PROVED[key] = weakref.ref(holder, lambda _: forget(key, None)), (beside, code), marks, notes, proofs
@@ -222,8 +222,8 @@ def mark_of(x: Any) -> Any:
     if kind in (list, tuple) and len(x) <= MANY:
         marks = [*map(mark_of, x)]
         return None if None in marks else (kind, marks)
-    is_alone = kind is types.FunctionType and not (x.__closure__ or x.__defaults__ or x.__kwdefaults__)
-    return x.__code__ if is_alone else None
+    is_function = kind is types.FunctionType
+    return None if not is_function or x.__closure__ or x.__defaults__ or x.__kwdefaults__ or vars(x) else x.__code__
 
 
 def held_codes(f: Any, notes: list[Note]) -> tuple[Any, ...]:
@@ -235,13 +235,13 @@ def held_codes(f: Any, notes: list[Note]) -> tuple[Any, ...]:
     found: list[Any] = []
     methods: list[tuple[Any, Any]] = []  # of classes: what would be added to ``notes``, and the function
     called = [f] if type(f) is types.FunctionType else []
-    queue, seen = [f], {id(f)}
+    queue, seen = [f], {id(f): 0}
     for x in queue:
         before = len(notes)
         found.append(code_of(x))
         for read, place in places_in(x) if len(queue) < HELD else ():
             v = there = read(place)
-            if isinstance(x, type):
+            if isinstance(x, type) and type(there) not in PARTIALS:
                 v = next((getattr(there, key) for key in WRAPPED if hasattr(there, key)), there)
             is_function, note = type(v) is types.FunctionType, (read, place, there)
             if isinstance(x, type) and is_function:
@@ -252,8 +252,10 @@ def held_codes(f: Any, notes: list[Note]) -> tuple[Any, ...]:
                 called.append(v)
             if type(v) in WORDS:
                 found.append(v)
-            elif decides(v) and id(v) not in seen and not isinstance(v, NodeRole):
-                seen.add(id(v))
+            elif id(v) in seen:  # which of those that it names is there
+                found.append(seen[id(v)])
+            elif decides(v) and not isinstance(v, NodeRole):
+                seen[id(v)] = len(queue)
                 queue.append(v)
             elif not isinstance(v, SINGLE):  # arrays of some classes read nodes in a way of their own
                 found.append(type(v))
@@ -262,13 +264,14 @@ def held_codes(f: Any, notes: list[Note]) -> tuple[Any, ...]:
         for parts in parts_of(x):
             if len(parts) <= MANY and (parts is not x or not parts or len(notes) > before):
                 notes.append((len, parts, len(parts)))  # there may be more of them later
-    # Methods that are called, by Python as well, and code that is replaced in its function, as by IPython's autoreload.
-    called += [method for note, method in methods if note[1][:2] == "__"]
-    names: set[str] = set()
+    # Methods that are called, by Python as well, or by ``getattr(self, text)``, and code that is replaced in its
+    # function, as by IPython's autoreload.
+    names = {note[1] for note, _ in methods if note[1][:2] == "__"}.union([v for v in found if type(v) is str])
+    called += [method for note, method in methods if note[1] in names]
     for x in called:
-        names |= (new := names_in(x.__code__) - names)
+        names |= (new := words_in(x.__code__) - names)
         called += [method for note, method in methods if note[1] in new]
-    notes += [note for note, _ in methods if note[1] in names or note[1][:2] == "__"]
+    notes += [note for note, _ in methods if note[1] in names]
     notes += [(CODE, x, x.__code__) for x in {id(x): x for x in called if x is not getattr(f, "__func__", f)}.values()]
     return tuple(found)
 
@@ -290,16 +293,23 @@ def decides(x: Any) -> bool:
 
 
 def holds(x: Any) -> bool:
-    """Is it a container or an object of the user's, in which functions may be?"""
-    is_open = isinstance(x, CONTAINERS) or is_users(type(x))
-    return is_open or (str(type(x).__module__).partition(".")[0] in OPEN and not is_busy(type(x)))
+    """Is it a container, a dataclass or an object of the user's, in which functions may be, or another object that has
+    one of the user's functions in an attribute?"""
+    kind = type(x)
+    if isinstance(x, CONTAINERS) or is_users(kind) or hasattr(kind, "__dataclass_fields__"):
+        return True
+    if str(kind.__module__).partition(".")[0] in OPEN:
+        return not is_busy(kind)
+    own = x.__dict__ if kind.__dictoffset__ and not isinstance(x, (type, types.ModuleType)) else None
+    return type(own) is dict and any([type(v) is types.FunctionType and is_users(v) for v in own.values()])
 
 
 def parts_of(x: Any) -> list[Any]:
     """What may have more entries later: a list or a dict itself, the attributes of an object of the user's, or of a
     class."""
     own = attributes_of(x) if (is_users(x) if isinstance(x, type) else holds(x)) else None
-    return [*([x] if type(x) in GROWING else []), *([] if own is None else [own])]
+    grows = x if type(x) in GROWING else x.keywords if type(x) in PARTIALS else None
+    return [part for part in (grows, own) if part is not None]
 
 
 def attributes_of(x: Any) -> Any:
@@ -325,8 +335,8 @@ def places_in(x: Any) -> list[tuple[Callable[[Any], Any], Any]]:
         return places
     if kind in (types.MethodType, types.BuiltinMethodType):
         return [(same_object, getattr(x, "__func__", None)), (same_object, x.__self__)]
-    if kind is functools.partial:
-        return [(same_object, v) for v in (x.func, *x.args, *x.keywords.values())]
+    if kind in PARTIALS:
+        return [*[(same_object, v) for v in (x.func, *x.args)], *[(x.keywords.get, name) for name in x.keywords]]
     if isinstance(x, FunctionOfFunction):
         return [(same_object, type(x)), (same_object, x.f)]
     if isinstance(x, weakref.ref):
@@ -343,7 +353,8 @@ def places_in(x: Any) -> list[tuple[Callable[[Any], Any], Any]]:
     if base in (list, tuple, deque):
         places += [(base.__getitem__.__get__(x), k) for k in range(min(base.__len__(x), MANY))]
     elif base in (dict, types.MappingProxyType):
-        places += [(functools.partial(base.get, x), key) for key in [*base.keys(x)][:MANY]]
+        keys = [*base.keys(x)][:MANY]
+        places += [*[(functools.partial(base.get, x), key) for key in keys], *[(same_object, key) for key in keys]]
     elif base is not None:  # sets: their order depends on where functions lie in memory
         order = sorted(x, key=lambda v: getattr(v, "__qualname__", "") if isinstance(v, NAMED) else "")
         places += [(same_object, v) for v in order[:MANY]]
@@ -382,6 +393,15 @@ def globals_in(code: types.CodeType) -> frozenset[str]:
             names.add(code.co_names[n >> 1])
         n = n if instruction == EXTENDED else 0
     return frozenset(names).union(*[globals_in(part) for part in code.co_consts if isinstance(part, types.CodeType)])
+
+
+@functools.lru_cache(maxsize=4096)
+def words_in(code: types.CodeType) -> frozenset[str]:
+    """The names and texts in code, and in the functions in it."""
+    found = list[Any](code.co_consts)
+    for x in found:
+        found += x.co_consts if isinstance(x, types.CodeType) else x if isinstance(x, tuple) else ()
+    return names_in(code).union([x for x in found if type(x) is str])
 
 
 def same_object(x: Any) -> Any:
@@ -532,7 +552,10 @@ class Proof:
         near = [self.numbers(shadow) for shadow in NEAR] if repeated is not None else [None]
         choice = is_jump(found, repeated) and all([is_choice(x, found, repeated) for x in near])
         if not choice and any([x is not None for x in near]):
-            raise LostGradientError(message(self.again))
+            runs = noted_runs(self.again)
+            if all([same(x, repeated, rounding=True) for x in (found, *near)]) and is_reordered(*runs):
+                return True
+            raise LostGradientError(message(*runs))
         return near[-1] is not None and all([x is None or alike(x, repeated) for x in near])
 
 
@@ -621,12 +644,28 @@ def is_choice(near: list[Any] | None, found: list[Any] | None, right: Any) -> bo
     ])  # fmt: skip
 
 
-def message(again: Callable[..., Any]) -> str:
-    """The message, with what computes with such numbers first: the two runs are compared once more."""
+def noted_runs(again: Callable[..., Any]) -> tuple[list[Any], list[Any]]:
+    """The operations of two runs, the second with other numbers in memory, each with what it has read."""
     runs: tuple[list[Any], list[Any]] = [], []
     for shadow, run in zip((TRUE, OTHER), runs, strict=True):
         with contextlib.suppress(Exception):  # later calls of transforms keep no places
             again(shadow, keep=sys.maxsize, listeners=(functools.partial(note_operation, run),), source=True)
+    return runs
+
+
+def is_reordered(*runs: list[Any]) -> bool:
+    """Do the operations of two runs compute with the same numbers from outside, in whatever order? Elements of a set
+    come in another one each time, which changes the last bits of their sum."""
+
+    def outside(run: list[Any]) -> Counter[Any]:
+        given = [(record.rule.name, zip_longest(read, record.parents)) for record, read in run]  # with options
+        return Counter([(name, x) for name, pairs in given for x, parent in pairs if not isinstance(parent, Record)])
+
+    return outside(runs[0]) == outside(runs[1])
+
+
+def message(*runs: list[Any]) -> str:
+    """The message, with what computes first with numbers that differ between two runs."""
     cause = PAST_US
     for (record, one), (_, other) in zip(*runs, strict=False):
         changed = [j for j, (a, b) in enumerate(zip(one, other, strict=False)) if a != b]

@@ -429,6 +429,33 @@ def test_a_function_of_the_users_may_fill_one_buffer_again_and_again(twice: Any,
     np.testing.assert_array_equal(y.grad, [8, 8])
 
 
+@pytest.mark.parametrize("way", ["saved", "an attribute", "in a list", "a view"])
+@pytest.mark.parametrize("is_buffer", [True, False])
+def test_what_ctx_keeps_is_that_of_the_call(way: str, is_buffer: bool) -> None:
+    """A buffer is copied; an array that nobody else holds is not."""
+    made = []
+
+    class Square(af.Function):
+        @staticmethod
+        def forward(ctx, x):
+            h = np.add(x, 0.0, out=BUFFER if is_buffer else None)
+            made.append(id(h))
+            if way == "saved":
+                ctx.save_for_backward(h)
+            ctx.h = [h] if way == "in a list" else h[:] if way == "a view" else h if way != "saved" else None
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            (h,) = ctx.saved_tensors or (ctx.h if way == "in a list" else [ctx.h])
+            assert way == "a view" or (id(h) in made) is not is_buffer
+            return 2 * g * h
+
+    x = af.Variable([1.0, 2.0])
+    np.sum(Square.apply(x) * Square.apply(x + 1.0)).backward()
+    np.testing.assert_array_equal(x.grad, [12, 60])
+
+
 def test_results_that_nobody_else_holds_are_not_copied() -> None:
     made = []
 

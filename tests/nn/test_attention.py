@@ -186,7 +186,7 @@ def test_the_size_within_and_the_box_of_a_block():
          lambda: nn.MultiHeadAttention(6, 2, rng=rng())(QUERY, KEY, QUERY)),
         (InputError, r"give attn_mask or is_causal, not both",
          lambda: nn.MultiHeadAttention(6, 2, rng=rng())(QUERY, attn_mask=np.ones((3, 3), bool), is_causal=True)),
-        (InputError, r"outputs is a number of things", lambda: nn.TransformerBlock(6, 2, 0, rng=rng())),
+        (InputError, r"outputs must be a whole number", lambda: nn.TransformerBlock(6, 2, 0, rng=rng())),
     ],
     ids=lambda x: x[:20] if isinstance(x, str) else "",
 )  # fmt: skip

@@ -683,6 +683,30 @@ CHANGED = {
     "a partial": (
         "g = functools.partial(np.multiply, 2)", "g(v)", "g = functools.partial(lambda a, v: v * np.asarray(v), 2)",
     ),
+    "another argument of a method": (
+        "class C:\n    def h(self, sick, v): return v * np.asarray(v) if sick else np.sin(v)\n"
+        "    f = functools.partialmethod(h, False)\nc = C()",
+        "c.f(v)", "C.f = functools.partialmethod(C.h, True)",
+    ),
+    "a method by a text in code": (
+        "class C:\n    def h(self, v): return np.sin(v)\nc = C()", "[getattr(c, k)(v) for k in ('h',)][0]",
+        "C.h = lambda self, v: v * np.asarray(v)",
+    ),
+    "an inherited method by a text that is held": (
+        "class B:\n    def h(self, v): return np.sin(v)\nclass C(B): how = {'name': 'h'}\nc = C()",
+        "getattr(c, c.how['name'])(v)", "B.h = lambda self, v: v * np.asarray(v)",
+    ),
+    **{
+        f"one of two that are named, a {kind}": (
+            f"{before}\ng = a", f"v * np.asarray(v) if g is b else {use} if g is a else v", "g = b",
+        )
+        for kind, before, use in (
+            ("function", "def a(v): return np.sin(v)\ndef b(v): return v * np.asarray(v)", "g(v)"),
+            ("class", "class a: pass\nclass b: pass", "np.sin(v)"),
+            ("object", "class C: pass\na, b = C(), C()", "np.sin(v)"),
+            ("list", "a, b = [np.sin], [np.cos]", "g[0](v)"),
+        )
+    },
     **{
         f"{what} of {kind}": (before, expression, after.replace("SICK", "lambda v: v * np.asarray(v)"))
         for kind, before, expression, changes in (
@@ -702,6 +726,14 @@ CHANGED = {
             ("a mapping proxy", "d = {'f': np.sin}\ng = types.MappingProxyType(d)", "g['f'](v)", ("d['f'] = SICK",)),
             ("a weak dict", "def s(v): return np.sin(v)\ng = weakref.WeakValueDictionary(f=s)\nbad = SICK", "g['f'](v)",
              ("g['f'] = bad",)),
+            ("a dataclass of a library", "D = dataclasses.make_dataclass('D', 'f', namespace={'__module__': 'numpy'})\n"
+             "g = D(np.sin)", "g.f(v)", ("g.f = SICK", "g = D(SICK)")),
+            ("an object of a library", "class C: __module__ = 'numpy'\ng = C()\ng.f = lambda v: np.sin(v)", "g.f(v)",
+             ("g.f = SICK",)),
+            ("the keywords of a partial", "g = functools.partial(lambda v, f=np.cos, **_: f(v), k=np.sin)", "g(v)",
+             ("g.keywords['f'] = SICK",)),
+            ("a keyword of a partial", "g = functools.partial(lambda v, f: f(v), f=np.sin)", "g(v)",
+             ("g.keywords['f'] = SICK",)),
             ("a list of a class of the user's", "class L(list): pass\ng = L([np.sin])", "g[0](v)", ("g[0] = SICK",)),
             ("a dict of a class of the user's", "class D(dict): pass\ng = D(f=np.sin)", "g['f'](v)",
              ("g['f'] = SICK",)),
@@ -747,7 +779,7 @@ CHANGED = {
 }  # fmt: skip
 
 
-MODULES = (argparse, collections, contextvars, functools, threading, types, weakref)
+MODULES = (argparse, collections, contextvars, dataclasses, functools, threading, types, weakref)
 MADE = """{before}
 def made():
     inner = np.sin
@@ -841,8 +873,19 @@ def healthy(v: Any) -> Any:
     return np.sin(v)
 
 
-def sick(v: Any) -> Any:
-    return np.asarray(np.sin(v))
+def sick(v: Any) -> Any:  # as many operations
+    return v * np.asarray(v)
+
+
+class Theirs:
+    """A class of an installed package."""
+
+    __module__ = "numpy"
+
+
+def given_to(x: Any, f: Any) -> Any:
+    x.f = f
+    return x
 
 
 # Arguments: how a function of one argument is given, and how it is found there.
@@ -861,6 +904,9 @@ GIVEN: dict[str, Any] = {
     "a set": (lambda f: {f}, lambda a: next(iter(a))),
     "an array of objects": (lambda f: np.array([f, None]), lambda a: a[0]),
     "a mapping proxy": (lambda f: types.MappingProxyType({"f": f}), lambda a: a["f"]),
+    "a key of a dict": (lambda f: {f: 1.0}, lambda a: next(iter(a))),
+    "an attribute of a function": (lambda f: given_to(lambda: None, f), lambda a: a.f),
+    "an attribute of an object of a library": (lambda f: given_to(Theirs(), f), lambda a: a.f),
     "a class": (functools.cache(lambda f: type("Made", (), {"f": staticmethod(f)})), lambda a: a.f),
     "an enumeration": (
         lambda f: Choice.SICK if f is sick else Choice.HEALTHY, lambda a: sick if a is Choice.SICK else healthy,
@@ -885,6 +931,15 @@ def test_another_function_among_the_arguments_is_looked_at(name: str) -> None:
         g(V, give(sick))
     with pytest.raises(LostGradientError):
         g(V, how=give(sick))
+
+
+@pytest.mark.parametrize("name", sorted(GIVEN.keys() - {"an array of objects"}))  # as guarantees.md says
+def test_another_function_in_the_closure_of_one_with_the_same_code_is_looked_at(name: str) -> None:
+    give, find = GIVEN[name]
+    made = lambda a: lambda v: np.sum(find(a)(v)) + np.sum(v)  # noqa: E731
+    af.grad(made(give(healthy)))(V)
+    with pytest.raises(LostGradientError):
+        af.grad(made(give(sick)))(V)
 
 
 # Arrays of these classes read the numbers of a node; a plain one in their place does not.

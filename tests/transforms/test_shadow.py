@@ -13,7 +13,7 @@ import pytest
 from support import every_pair
 
 import autoflow as af
-from autoflow.base.modes import OTHER, switched
+from autoflow.base.modes import OTHER, modes, switched
 from autoflow.errors import GradcheckError, LostGradientError
 from autoflow.nodes.nodes import shadow_of, value_of
 from autoflow.table.table import RULES
@@ -249,6 +249,22 @@ def test_a_function_that_differs_each_time_is_not_judged() -> None:
 
     with af.options(strict=True):
         assert np.all(af.grad(f)(V) > 0)
+
+
+def from_a_set(v: Any, more: Any) -> Any:
+    """The elements in another order in each run, as those of a set; this one for certain in the second run."""
+    parts = [more(x * x) for x in v]
+    return sum(parts[:: -1 if modes().shadow >= OTHER else 1])
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_sum_in_another_order_is_not_a_lost_number(mode: str) -> None:
+    for more in (lambda x: x * 1.1, np.exp):
+        with MODES[mode]():
+            assert np.all(af.grad(from_a_set)(V, more) != 0)
+    for more in (lambda x: x * np.asarray(x), lambda x: x + np.asarray(x) * 1e-14):
+        with MODES[mode](), pytest.raises(LostGradientError, match="has numbers of nodes only"):
+            af.grad(from_a_set)(V, more)
 
 
 def test_memory_in_a_shadow_run_has_other_numbers() -> None:
