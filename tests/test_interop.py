@@ -219,6 +219,15 @@ def test_arithmetic_between_pandas_and_nodes(pd, f):
                 assert isinstance(call(af.Constant(x), y), af.Constant)
 
 
+@pytest.mark.parametrize("f", [lambda x: x * 2, np.sum, lambda x: x if np.sum(x) > 2 else x * 0, af.grad(np.sum)])
+def test_examples_of_pandas_are_rows_whatever_their_labels(pd, f):
+    for y, _ in pandas_objects(pd):
+        labelled = y if isinstance(y, pd.Index) else y.set_axis([2, 1, 0])
+        mapped = af.vmap(f, loop="allow")
+        np.testing.assert_array_equal(mapped(labelled), mapped(y.to_numpy()))
+        np.testing.assert_array_equal(af.vmap(f, (-1,), loop="allow")(labelled), mapped(y.to_numpy().T))
+
+
 def test_comparisons_with_pandas_stay_pandas(pd):
     for y, x in pandas_objects(pd):
         for compare in (operator.lt, operator.ge, operator.eq):

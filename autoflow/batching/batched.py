@@ -28,10 +28,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..backends.duck_arrays import NP, QUESTIONS, DuckArray, flags_of, flat, is_ours, private, tuple_like
+from ..backends.duck_arrays import NESTED, NP, QUESTIONS, DuckArray, flags_of, flat, is_ours, private, tuple_like
 from ..base.errors import BatchError
 from ..base.lazy import ROWS
 from ..base.modes import modes, switched
+from ..forward.closures import has_own_hook
 from ..nodes.nodes import NodeRole, constant_from, gradient_target, has_nodes_inside, value_of
 from ..nodes.versions import Region, caller, owner_of, user_frame, where
 from ..rules.structure import astype, flatten
@@ -57,22 +58,16 @@ def whose_turn(*parts: Any) -> tuple[Any, bool]:
         kind = type(x)
         if kind in NO_ARRAYS:
             continue
-        if kind is Batched:
-            found, is_node = x.batch_layer, False
-        elif kind is tuple or isinstance(x, (list, tuple)):
+        is_node = kind is not Batched
+        if kind is tuple or kind is list:
             queue += x
-            continue
         elif kind is dict:
             queue += x.values()
+        elif is_node and issubclass(kind, NESTED):
+            queue += flat(x)
+        elif (found := getattr(x, "batch_layer", None)) is None:
             continue
-        elif kind is slice:
-            queue += (x.start, x.stop, x.step)
-            continue
-        else:
-            found, is_node = getattr(x, "batch_layer", None), True
-            if found is None:
-                continue
-        if found.depth > depth:
+        elif found.depth > depth:
             layer, depth, held = found, found.depth, is_node
         elif found is layer and is_node:
             held = True
@@ -183,6 +178,11 @@ class Layer:
             self.doubt("warnings that are recorded")
         if self.hears_errors and np.geterrcall() is not None:
             self.doubt("np.seterrcall")
+
+    def check_hook(self, kind: type, hook: str) -> None:
+        """A doubt if a class answers NumPy's calls in its own way: it would see the whole batch."""
+        if has_own_hook(kind, hook):
+            self.doubt(f"the class {kind.__name__}, which answers NumPy's calls itself,")
 
     def run_row(self, rule: Rule, values: list[Any], compute: Any) -> Any:
         """Run a row on values with at least one array of ours among them, for ``forward/recording.py``."""
@@ -398,14 +398,22 @@ class Batched(DuckArray):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         layer, held = whose_turn(*inputs, options) if options else whose_turn(*inputs)
-        if held or any([hasattr(type(x), "__carries_nodes__") for x in inputs]):
+        if held:
             return NotImplemented
+        for kind in map(type, inputs):
+            if kind is not Batched and kind not in NO_ARRAYS:
+                if hasattr(kind, "__carries_nodes__"):
+                    return NotImplemented
+                layer.check_hook(kind, "__array_ufunc__")
         return layer.run(ufunc, FORM_OF["ufunc"], ufunc, method, inputs, options)
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
         layer, held = whose_turn(self, args, options)  # of like= only we are left
         if held:
             return NotImplemented
+        for kind in types:
+            if kind is not Batched:
+                layer.check_hook(kind, "__array_function__")
         return layer.run(function, FORM_OF["function"], function, args, options)
 
     @staticmethod
@@ -465,12 +473,14 @@ def wrap_batched(result: Any, layer: Layer, mapped: bool = True, view_of: Any = 
     if isinstance(result, (tuple, list)):
         return tuple_like(result, [wrap_batched(r, layer, mapped, view_of) for r in result])
     base, ndim = None, getattr(result, "ndim", -1)
+    if ndim < 1 and mapped:
+        layer.doubt("a result that is no array of all examples")
     if ndim < 0 or isinstance(result, np.generic):
         result, ndim = np.asarray(result), 0
     if view_of is not None:
         if type(view_of) is Batched and shares_memory(result, view_of.inner):
             base = view_of if view_of._base is None else view_of._base
-    elif ndim > 1 and mapped and not is_outermost(result):
+    elif ndim > 1 and mapped:
         result = one_behind_another(result)
     return Batched(result, layer, mapped, base, ndim == mapped and view_of is None)
 
@@ -487,19 +497,22 @@ def in_memory(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, ..
     return (*ones, *sorted(axes, key=lambda k: -abs(strides[k])))
 
 
-def is_outermost(x: Array) -> bool:
-    """Is the batch the outermost axis in memory?"""
-    strides = x.strides if type(x) is np.ndarray else strides_of(x)
-    return not strides or abs(strides[0]) == max(map(abs, strides))
-
-
 def one_behind_another(x: Array) -> Array:
-    """A new batch, with the numbers of each example side by side and its axes in the order that they have in memory:
-    whether a ``reshape`` of it is a view is then as of one example alone."""
+    """The batch as the outermost axis in memory, and in a copy, if one is needed, the numbers of each example side by
+    side and its axes in the order that they have: whether a ``reshape`` of it is a view is then as of one example."""
     strides = strides_of(x)
+    if not strides or abs(strides[0]) == max(map(abs, strides)):
+        return x
     return in_order(x, (0, *sorted(range(1, x.ndim), key=lambda k: -abs(strides[k]))))
 
 
 def in_order(x: Array, order: Any) -> Array:
     """A copy whose axes lie in this order in memory."""
     return x.transpose(order).copy().transpose(np.argsort(order))
+
+
+def in_order_of_stack(inner: Array) -> Array:
+    """A copy whose axes lie in memory as np.stack of the examples lays them."""
+    inside = in_memory(inner.shape[1:], strides_of(inner)[1:])
+    like = np.stack([in_order(np.empty([min(n, 2) for n in inner.shape[1:]]), inside)] * min(len(inner), 2))
+    return in_order(inner, in_memory(like.shape, like.strides))

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from ..backends.registry import NODE_TYPES
+from ..backends.registry import NODE_TYPES, array_type
 from ..base import pytree
 from ..base.errors import BatchError, InputError
+from ..nodes.coercion import kept_in
 from ..nodes.nodes import NodeRole, gradient_target, value_of
 from .looping import close, is_same
 
@@ -71,15 +72,26 @@ def checked_axis(x: Any, axis: Any, args: Any, k: int) -> Any:
 
 
 def is_array(x: Any) -> bool:
-    """Can it be mapped over? Numbers and arrays of any dtype; not a class of them, nor an object with a shape."""
-    return hasattr(type(x), "dtype") or pytree.is_number(x)
+    """Can it be mapped over? Numbers, tables, arrays of any dtype; not a class of them, nor an object with a shape."""
+    kind = type(x)
+    return hasattr(kind, "dtype") or pytree.is_number(x) or (hasattr(kind, "__array__") and hasattr(kind, "shape"))
+
+
+def as_numpys(x: Any) -> Any:
+    """What another library calls an array or a table, such as a Series, as an array of NumPy's: ``x[k]`` is its row k,
+    whatever its labels are. Not what keeps nodes in it, has coordinates, or is sparse."""
+    is_data = array_type(x) is None and hasattr(x, "__array__") and kept_in(type(x)) is None
+    return np.asarray(x) if is_data else x
 
 
 def mapped_leaves(in_axes: Axes, args: tuple[Any, ...], flat: bool) -> tuple[list[tuple[Any, Any]], int]:
     """The leaves of the arguments, each with its axis or None, and how many examples there are."""
     axes = axes_of_arguments(in_axes, args, flat)
     leaves = args if flat else pytree.tree_leaves(args)
-    given = [(x, checked_axis(x, axis, args, k)) for k, (x, axis) in enumerate(zip(leaves, axes, strict=True))]
+    given = []
+    for k, (x, axis) in enumerate(zip(leaves, axes, strict=True)):
+        axis = checked_axis(x, axis, args, k)
+        given.append((x if axis is None or type(x) is np.ndarray else as_numpys(x), axis))
     lengths = {k: x.shape[axis] for k, (x, axis) in enumerate(given) if axis is not None}
     if not lengths:
         raise InputError("af.vmap has nothing to map over: all arguments are shared (in_axes=None), or there are none")
@@ -89,15 +101,25 @@ def mapped_leaves(in_axes: Axes, args: tuple[Any, ...], flat: bool) -> tuple[lis
     return given, int(next(iter(lengths.values())))
 
 
+SILENT = {"__new__", "__array_finalize__", "__doc__", "__repr__", "__str__", "__reduce__", "__setstate__"}
+
+
 def own_type(kind: Any) -> bool:
-    """Is it a class of arrays that compute in a way of their own, such as masked arrays and matrices?"""
-    is_numpys = issubclass(kind, np.ndarray) and kind not in NODE_TYPES and not issubclass(kind, NodeRole)
-    return is_numpys and (kind.__mul__, kind.__array_ufunc__) != (np.ndarray.__mul__, np.ndarray.__array_ufunc__)
+    """Is it a class of arrays that compute in a way of their own: masked arrays, matrices, classes of the user's that
+    replace something of ndarray's?"""
+    if not issubclass(kind, np.ndarray) or kind in NODE_TYPES or issubclass(kind, NodeRole):
+        return False
+    # NumPy's other classes (memmap, recarray) and ours compute as ndarray does.
+    bases = kind.__mro__[: kind.__mro__.index(np.ndarray)]
+    users = [cls for cls in bases if cls.__module__.partition(".")[0] not in ("numpy", "autoflow")]
+    is_changed = any([(vars(np.ndarray).keys() & vars(cls).keys()) - SILENT for cls in users])
+    return is_changed or (kind.__mul__, kind.__array_ufunc__) != (np.ndarray.__mul__, np.ndarray.__array_ufunc__)
 
 
 def is_stacked(x: Any) -> bool:
     """Is it a result that each example has one of? So are Python's True and False."""
-    return is_array(x) or type(x) is bool
+    kind = type(x)
+    return (hasattr(kind, "dtype") and hasattr(kind, "__array__")) or issubclass(kind, (int, float, complex))
 
 
 # ---------------------------------------------------------------- the definition, and the comparison with it

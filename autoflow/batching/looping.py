@@ -83,18 +83,15 @@ def together(results: list[Any], layer: Layer, name: str, given: Any = ()) -> An
         return first
     if len({(np.shape(r), np.result_type(r)) for r in results}) > 1:
         layer.doubt(f"results of {name} with different shapes or dtypes")
-    inside = [inner for x in given if hasattr(inner := open_layer(x, layer)[0], "dtype")]
-    if is_open_view(value_of(first), inside):
+    one, arrays = value_of(first), [a for x in given if hasattr(a := open_layer(x, layer)[0], "dtype")]
+    # May what is written into it be seen in an argument? Also where calls are recorded, or have nodes.
+    if getattr(getattr(one, "flags", None), "writeable", False) and (
+        getattr(one, "shared", False) or any([shares_memory(one, a) for a in arrays])
+    ):
         layer.doubt(f"a view made by {name}")
     made = wrap_batched(np.stack(results), layer)
     made.is_number = not isinstance(first, (np.ndarray, Batched)) or getattr(first, "is_number", False)
     return made
-
-
-def is_open_view(x: Any, arrays: list[Any]) -> bool:
-    """May what is written into ``x`` be seen in one of the arrays? Also where calls are recorded, or have nodes."""
-    is_open = hasattr(x, "flags") and x.flags.writeable
-    return is_open and (getattr(x, "shared", False) or any([shares_memory(x, a) for a in arrays]))
 
 
 # ---------------------------------------------------------------- is a form right?
@@ -221,9 +218,7 @@ def example(x: Any, layer: Layer) -> tuple[Any, bool]:
             break
     is_known = isinstance(x, np.ndarray)
     if not is_known:
-        order = sorted(range(x.ndim), key=lambda k: -abs(x.strides[k]))
-        full = np.full([x.shape[k] for k in order], x.dtype.kind not in "iu", x.dtype)
-        x = full.transpose(np.argsort(order)) if order else full
+        x = in_order(np.full(x.shape, x.dtype.kind not in "iu", x.dtype), in_memory(x.shape, x.strides))
     return x[()] if number else x, is_known
 
 

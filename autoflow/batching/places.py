@@ -113,8 +113,8 @@ def write(layer: Layer, x: Any, index: Any, new: Any) -> None:
         if index.shape != x.shape[: index.ndim]:
             raise IndexError("a mask of another shape")
         mask = np.reshape(index, (*index.shape, *(1,) * (x.ndim - index.ndim)))
-        written: Any = np.where(mask, in_dtype(new, x.dtype), x)
-        index, new_inner, new_mapped = ..., written.inner, True
+        x[...] = np.where(mask, in_dtype(new, x.dtype), x)
+        return
     inside = index_of_all(layer, index, x.shape, True)
     x.inner[inside] = fit_values(inside, x.inner, new_inner, new_mapped, layer)
 
@@ -172,26 +172,12 @@ def put_places(layer: Layer, x: Any, i: Any, shape: Any) -> Any:
     return wrap_batched(put_back(in_front(x, layer), inside, (layer.size, *shape)), layer)
 
 
-@batched(setitem)
-def copy_with(layer: Layer, x: Any, y: Any, i: Any) -> Any:
-    """A copy of x with y at i."""
-    inner = in_front(x, layer)
-    y_inner, y_mapped = open_layer(y, layer)
-    if isinstance(i, Batched) and i.dtype.kind == "b":
-        return NotImplemented
-    inside = index_of_all(layer, i, inner.shape[1:], True)
-    return wrap_batched(setitem(inner, fit_values(inside, inner, y_inner, y_mapped, layer), inside), layer)
+def copy_of(function: Any) -> Form:
+    """The form of a function that copies x and writes into the copy: every example has its own."""
+    return lambda layer, x, *args, **options: function.compute(Batched(in_front(x, layer), layer), *args, **options)
 
 
-@batched(put_view)
-def copy_with_view(layer: Layer, x: Any, y: Any, view: Any) -> Any:
-    """A copy of x with y in the part that ``view(x)`` shows."""
-    z = wrap_batched(np.copy(in_front(x, layer), order="C"), layer)
-    part = view(z)
-    if part.base is None:
-        return NotImplemented
-    part[...] = y
-    return z
+FORMS[setitem], FORMS[put_view] = copy_of(setitem), copy_of(put_view)
 
 
 def at(layer: Layer, ufunc_at: Any, x: Any, index: Any, *new: Any) -> None:

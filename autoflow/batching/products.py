@@ -14,7 +14,7 @@ import numpy as np
 
 from ..base.types import Array
 from ..nodes.nodes import value_of
-from ..rules.linalg import dot_axes, explicit, summed_axes
+from ..rules.linalg import arrays_and_subscripts, dot_axes, explicit, summed_axes
 from ..table.facts import of_kind
 from .batched import Layer, open_layer, wrap_batched
 from .forms import FORMS, Form, align_loops, batched, elementwise, elementwise_of, ndim_of
@@ -125,12 +125,7 @@ def matmul(layer: Layer, x: Any, y: Any, **options: Any) -> Any:
 @batched(np.einsum)
 def einsum(layer: Layer, *operands: Any, out: Any = None, optimize: Any = False, **options: Any) -> Any:
     """``np.einsum`` with one more letter, for the batch."""
-    if isinstance(operands[0], str):
-        call: Any = operands[0]
-        arrays = list(operands[1:])
-    else:
-        pairs = len(operands) // 2
-        arrays, call = list(operands[: 2 * pairs : 2]), operands[1 : 2 * pairs : 2] + operands[2 * pairs :]
+    arrays, call = arrays_and_subscripts(operands)
     letters = explicit(call, [np.ndim(x) for x in arrays])
     new = next((c for c in "zyxwvutsrqponmlkjihgfedcbaZYXWVUTSRQPONMLKJIHGFEDCBA" if c not in letters), None)
     found = [open_layer(x, layer) for x in arrays]

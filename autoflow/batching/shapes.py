@@ -25,7 +25,7 @@ from ..rules.variants import NORMS
 from ..table.facts import of_kind
 from ..table.kernels import broadcast_view
 from ..table.shapes import Array, is_given
-from .batched import Batched, Layer, in_memory, one_behind_another, open_layer, sample, strides_of, wrap_batched
+from .batched import Batched, Layer, in_memory, open_layer, sample, strides_of, wrap_batched
 from .forms import FORMS, Form, align, as_numpy_wrote, batched, in_front, ndim_of
 
 NP: Any = np  # a table of functions of any kind is too much for NumPy's types
@@ -245,9 +245,8 @@ FORMS[np.squeeze], FORMS[np.expand_dims] = with_other_axes(np.squeeze), with_oth
 @batched(np.broadcast_to, broadcast_view)
 def broadcast_to(layer: Layer, array: Any, shape: Any, **_: Any) -> Any:
     """Axes are aligned at their end."""
-    inner, shape = array.inner, whole(shape)
-    new = len(shape) - array.ndim
-    inner = inner.reshape((layer.size, *(1,) * new, *array.shape)) if new > 0 else inner
+    shape = whole(shape)
+    inner = array.inner.reshape((layer.size, *(1,) * (len(shape) - array.ndim), *array.shape))
     return wrap_batched(np.broadcast_to(inner, (layer.size, *shape)), layer, view_of=array)
 
 
@@ -363,7 +362,7 @@ def spaced_between(function: Any) -> Form:
         if not mapped or (dtype is not None and np.dtype(dtype).kind in "iu"):  # NumPy rounds by the steps of all
             return NotImplemented
         axis = shift_axes(axis, max([ndim_of(x) for x in ends]))
-        return wrap_batched(one_behind_another(function(*ends, num, endpoint, dtype, axis)), layer)
+        return wrap_batched(function(*ends, num, endpoint, dtype, axis), layer)
 
     return form
 

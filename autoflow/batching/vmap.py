@@ -15,16 +15,17 @@ from typing import Any
 import numpy as np
 
 from ..backends.duck_arrays import Registration
+from ..backends.registry import array_type
 from ..backprop.snapshots import Trial, silence, value_key
 from ..base import pytree
 from ..base.errors import BatchError, InputError, LoopWarning
 from ..base.modes import modes, switched
 from ..base.transformed import FunctionOfFunction
-from ..nodes.nodes import Array, NodeRole, gradient_target, value_of
+from ..nodes.nodes import NodeRole, gradient_target, value_of
 from ..nodes.versions import user_frame
 from ..table.shapes import innermost
 from . import forms, places, products, shapes  # noqa: F401 - they fill the table of forms
-from .batched import Batched, Doubt, Layer, Shared, in_order, layer_of, native, open_layer, strides_of, users_line
+from .batched import Batched, Doubt, Layer, Shared, in_order_of_stack, layer_of, native, open_layer, users_line
 from .definition import Axes, is_stacked, mapped_leaves, own_type, put_axis, run_loop, same_as_one, spread_axes
 from .looping import KNOWN, SAID, is_same, remember
 
@@ -46,7 +47,7 @@ def vmap(f: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0, *, loop: 
 
     in_axes : which axis of the arguments numbers the examples: one int for all, or a tuple with one per argument; None
         for an argument that all examples share. For an argument in containers also a container of axes. Arguments that
-        are not arrays (text, None, a function) are shared, and so are keyword arguments.
+        are neither arrays nor tables (text, None, a function) are shared, and so are keyword arguments.
     out_axes : where that axis is put in the results; None for a result that is the same for all examples.
     loop : what happens where only one example can answer (``if x > 0``, ``float(x)``, ``x[x > 0]``, a NumPy function
         without a batched form, an error). "warn": f, or that function, is called for each example, and a LoopWarning
@@ -144,7 +145,7 @@ class Batch:
         parts = self.parts()
         for k in range(self.size):
             yield [
-                pytree.tree_unflatten(x, [v if axis is None else locked(v[k]) for v, axis in part]) if own else x
+                pytree.tree_unflatten(x, [v if axis is None else example(v, k) for v, axis in part]) if own else x
                 for x, part, own in parts
             ]
 
@@ -165,8 +166,8 @@ class Batch:
                     wrap_open_record=wrap_backward(around.wrap_open_record),
                 ),
             ):  # fmt: skip
-                for x, _ in (*self.given, *zip(self.options.values(), self.options, strict=True)):
-                    if type(x) is not np.ndarray and own_type(type(x)):
+                for x, axis in (*self.given, *zip(self.options.values(), [None] * len(self.options), strict=True)):
+                    if type(x) is not np.ndarray and (own_type(type(x)) or (axis is not None and not array_type(x))):
                         layer.doubt(f"the class {type(x).__name__} of an array")
                 args = self.arguments(lambda x: Batched(x, layer, number=x.ndim == 1), shared)
                 common = [] if self.flat else [x for x, (*_, own) in zip(args, self.parts(), strict=True) if not own]
@@ -197,16 +198,16 @@ class Batch:
     def compare(self, layer: Layer, result: Any, out_axes: Axes, before: Trial) -> None:
         """Compare the result with what f returns for one example, the first time that arguments have these shapes."""
         mapped = [(x, axis) for x, axis in self.leaves if axis is not None]
-        if layer.depth > 1 or not all([type(value_of(x)) is np.ndarray for x, _ in mapped]):
+        if layer.depth > 1 or not all([isinstance(value_of(x), np.ndarray) for x, _ in mapped]):
             return
         shared = [*self.options.items(), *[(k, x) for k, (x, axis) in enumerate(self.leaves) if axis is None]]
-        kinds = *[(x.shape, x.dtype, axis) for x, axis in mapped], *[(name, value_key(x)) for name, x in shared]
-        key = type(self.f), before.codes, kinds
+        kinds = [(type(x), x.shape, x.dtype, axis) for x, axis in mapped]
+        key = type(self.f), before.codes, *kinds, *[(name, value_key(x)) for name, x in shared]
         if key in KNOWN:
             return
         try:
             with before.locked(), silence(), switched(prove="never"):  # arrays of the batch refuse to be read
-                one = self.f(*self.arguments(lambda x: locked(value_of(x)[0])), **self.options)
+                one = self.f(*self.arguments(lambda x: example(value_of(x), 0)), **self.options)
         except MemoryError:
             raise
         except Exception as error:
@@ -253,11 +254,12 @@ def in_front(x: Any, axis: int) -> Any:
     return moved
 
 
-def locked(x: Any) -> Any:
-    """An example of a mapped argument: also of a node it is read-only."""
-    if x.ndim and isinstance(memory := innermost(x), np.ndarray):
+def example(x: Any, k: int) -> Any:
+    """Example k of a mapped argument: an array is read-only, also a node. (An object is the caller's own.)"""
+    one = x[k]
+    if x.ndim > 1 and isinstance(memory := innermost(one), np.ndarray):
         memory.flags.writeable = False
-    return x
+    return one
 
 
 def shared(x: Any) -> Any:
@@ -304,12 +306,3 @@ def leave(z: Any, axis: Any, layer: Layer, seen: set[int]) -> Any:
         seen.add(id(inner))
         return inner
     return np.array(inner, native(inner.dtype), subok=False)
-
-
-def in_order_of_stack(inner: Array) -> Array:
-    """A copy whose axes lie in memory as np.stack of the examples lays them."""
-    strides = strides_of(inner)
-    inside = sorted(range(inner.ndim - 1), key=lambda k: -abs(strides[k + 1]))
-    one = np.empty([min(inner.shape[k + 1], 2) for k in inside]).transpose(np.argsort(inside))
-    like = np.stack([one] * min(len(inner), 2))
-    return in_order(inner, sorted(range(inner.ndim), key=lambda k: -abs(like.strides[k])))

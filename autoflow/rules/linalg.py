@@ -153,16 +153,19 @@ rule(np.tensordot, "x y | axes=2", "⊗", r"$x \cdot $y", precedence=2,
 @composed(np.einsum)
 def einsum(*operands: Any, optimize: Any = False, **options: Any) -> Array:
     """Both spellings of ``np.einsum``: ``("ij,jk", x, y)`` and ``(x, [0, 1], y, [1, 2])``."""
-    call: Any
-    if isinstance(operands[0], str):
-        call, arrays = operands[0], operands[1:]
-    else:
-        pairs = len(operands) // 2
-        arrays, call = operands[: 2 * pairs : 2], operands[1 : 2 * pairs : 2] + operands[2 * pairs :]
-        if any([is_node(part) for part in call]):  # NumPy says what is wrong
-            return np.einsum(*[numbers_of(x) for x in operands], **options)
+    arrays, call = arrays_and_subscripts(operands)
+    if not isinstance(call, str) and any([is_node(part) for part in call]):  # NumPy says what is wrong
+        return np.einsum(*[numbers_of(x) for x in operands], **options)
     letters = explicit(call, [np.ndim(x) for x in arrays])
     return indexed_sum(arrays, call, letters, optimize, **options)
+
+
+def arrays_and_subscripts(operands: Any) -> tuple[Any, Any]:
+    """The arrays of a call in either spelling, and its subscripts as given: a text, or lists of numbers."""
+    if isinstance(operands[0], str):
+        return operands[1:], operands[0]
+    pairs = len(operands) // 2
+    return operands[: 2 * pairs : 2], operands[1 : 2 * pairs : 2] + operands[2 * pairs :]
 
 
 def indexed_sum(xs: Any, call: Any, letters: str, optimize: Any = False, **options: Any) -> Array:

@@ -3,6 +3,7 @@ errors; af.vmap of either, and derivatives of each, too."""
 
 import numpy as np
 import pytest
+import scipy.sparse
 from corners import CORNERS, CORNERS_OF_TWO
 from support import NIGHTLY
 
@@ -11,7 +12,7 @@ from autoflow.backprop.snapshots import SEARCHED
 from autoflow.base import pytree
 from autoflow.batching.forms import FORMS
 from autoflow.batching.looping import KNOWN
-from autoflow.errors import BatchError, CompileError
+from autoflow.errors import BatchError, CompileError, InputError
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 X = np.array([[1.0, 2.0, 3.0], [2.0, 0.5, 4.0], [3.0, 3.0, 0.0]])
@@ -294,20 +295,52 @@ def test_writes_into_an_outer_example_where_no_search_finds_it(write):
     check("written", outcome(nested(lambda f: af.vmap(f, loop="allow")), X), outcome(nested(loop), X))
 
 
-@pytest.mark.parametrize("make", [lambda x: np.ma.array(x, mask=x > 1), np.matrix])
+class Tagged(np.ndarray):
+    def __array_finalize__(self, x):
+        self.tag = 7
+
+
+class Replacing(np.ndarray):
+    """Its sum of the first example is that of an ndarray."""
+
+    def sum(self, *_, **__):
+        return 6.0 if self.flat[0] < 1.5 else 5.0
+
+
+def objects(x):
+    z = np.empty(len(x), object)
+    z[:] = list(x)
+    return z
+
+
+@pytest.mark.parametrize("make", [
+    lambda x: np.ma.array(x, mask=x > 1), np.matrix, lambda x: x.view(Tagged),
+    lambda x: x.view(Replacing), objects,
+], ids=["masked", "matrix", "tagged", "replacing", "objects"])  # fmt: skip
 @pytest.mark.parametrize("f", [
     lambda x: x, lambda x: x * 2, lambda x: x * x.T, lambda x: np.sum(x), lambda x: x.shape, lambda x: x[0],
-], ids=["x", "2x", "product", "sum", "shape", "place"])  # fmt: skip
-def test_arrays_of_classes_that_compute_in_a_way_of_their_own(f, make):
+    lambda x: getattr(x, "tag", 3), lambda x: len(type(x).__name__), lambda x: x if np.sum(x) > 1 else x * 0,
+], ids=["x", "2x", "product", "sum", "shape", "place", "tag", "class", "if"])  # fmt: skip
+def test_arrays_of_other_classes(f, make):
     """Mapped, shared, and found outside. Matrices become arrays when they are stacked, which NumPy cannot do."""
     x = make(X)
     for g, args in ((f, (x,)), (lambda e, x: f(x), (X, x)), (lambda e: f(x), (X,))):
         mapped = af.vmap(g, (0, None)[: len(args)], loop="allow")
         assert in_full(mapped, *args) == in_full(by_stack, g, *args)
+    assert make is not objects or x[0].flags.writeable  # the caller's own
+
+
+def test_sparse_matrices():
+    """Their rows are examples, and they are no results."""
+    a = scipy.sparse.csr_array(X)
+    np.testing.assert_array_equal(af.vmap(lambda row: row.toarray() * 2, loop="allow")(a), 2 * X)
+    assert af.vmap(lambda x: a)(X) is a
+    with pytest.raises(InputError, match="is not stacked"):
+        af.vmap(lambda row: row * 2, loop="allow")(a)
 
 
 def by_stack(g, rows, *shared):
-    results = [g(row, *shared) for row in rows]
+    results = [g(rows[k], *shared) for k in range(rows.shape[0])]
     parts = [[x.A if isinstance(x, np.matrix) else x for x in pytree.tree_leaves(z)] for z in results]
     return pytree.tree_unflatten(results[0], list(map(np.stack, zip(*parts, strict=True))))
 

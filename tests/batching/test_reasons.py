@@ -79,6 +79,21 @@ def half_sum(x):
     return z
 
 
+class FirstOfAll:
+    """Answers NumPy's calls in its own way: of all examples this would be the first one."""
+
+    def __array_ufunc__(self, ufunc, method, x, *_, **__):
+        return x[0]
+
+    def __array_function__(self, function, types, args, options):
+        return args[0][0][0]
+
+
+class Wrapping(np.ndarray):
+    def __array_wrap__(self, *_):
+        return 5.0
+
+
 # The reason, the function, and the batch.
 def taken_from_outside(x):
     class Outside(af.Function):
@@ -94,6 +109,9 @@ def taken_from_outside(x):
 
 
 REASONS = [
+    ("the class FirstOfAll", lambda x: x * FirstOfAll(), X),
+    ("the class FirstOfAll", lambda x: np.stack([x, FirstOfAll()]), X),
+    ("a result that is no array", lambda x: x * np.ones(3).view(Wrapping), X),
     ("a function that finds an array of one example", taken_from_outside, X),
     ("warnings that are recorded", recording, X),
     ("np.seterrcall", listening, X),

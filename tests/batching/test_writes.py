@@ -106,9 +106,17 @@ def mask_of_two_results(x):
     return quotient + rest
 
 
+def places_of_a_mask(x):
+    z = x * x
+    z[x > 0] = 2.0
+    z[:3][x[2:] > x[:3]] = 0.5
+    return z
+
+
 PROGRAMS = [
     swap, swap_views, swap_copies, kept_number, kept_number_of_a_matrix, kept_views, unpacked, insertion_sort, running,
     fibonacci, overlapping, mask, mask_for_all, mask_of_two_results,
+    places_of_a_mask,
 ]  # fmt: skip
 
 
