@@ -20,6 +20,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from ..base.process import Lock
+from ..base.types import named_dtype
 from .registry import NODE_TYPES, NodeTypes, families_changed, join
 
 NP: Any = np  # NumPy without its stubs, which reject our duck arrays
@@ -158,11 +159,12 @@ class DuckArray:
         self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
     ) -> Any:
         """As in NumPy: without ``copy`` x itself, if its numbers have that dtype, and that order in memory."""
-        if not copy and np.dtype(dtype) == self.dtype:
+        dtype = named_dtype(dtype)
+        if not copy and dtype == self.dtype:
             flags = as_strided(np.empty((), self.dtype), self.shape, self.strides).flags
             if order == "K" or (order != "F" and flags.c_contiguous) or (order != "C" and flags.f_contiguous):
                 return self
-        return self.cast(np.dtype(dtype), order, casting)
+        return self.cast(dtype, order, casting)
 
     def __len__(self) -> int:
         if not self.shape:

@@ -23,6 +23,7 @@ from ..base.errors import InPlaceError, NoRuleError
 from ..base.lazy import later
 from ..base.modes import TAKEN, modes
 from ..base.spellings import advise, refuse_keywords
+from ..base.types import named_dtype
 from ..nodes.coercion import refuse_reader, wants_numbers
 from ..nodes.grads import refuse_bytes
 from ..nodes.nodes import ConstantRole, Node, NodeRole, Operation, memory_of, plain_view, read_only, value_of
@@ -257,8 +258,9 @@ class ArrayMethods:
         self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
     ) -> Any:
         """The same numbers in another dtype. To integers, booleans, text: a plain array, where the gradient ends."""
-        value = plain_view(self) if np.dtype(dtype) == object else value_of(self)
-        if np.dtype(dtype).kind not in "fc":
+        dtype = named_dtype(dtype)
+        value = plain_view(self) if dtype.kind == "O" else value_of(self)
+        if dtype.kind not in "fc":
             z = cast(value, dtype, order, casting, copy=copy)
             return z[()] if z.dtype == object else z  # as of the number that a result without axes is in NumPy
         if not subok:

@@ -352,6 +352,7 @@ def make_node(
     family = NODE_TYPES[type(result)]
     shared = rule.view and isinstance(inputs[0], NodeRole) and is_view_of(result, values[0])
     if not (switches.recording and any([p is not None for p in parents]) and result.dtype.kind in "fc"):
+        plain_array(result)  # refuses objects and texts, as of dtype=object
         if shared and nodes.current_record(inputs[0]) is not None:  # no_grad: a write into it would be in no history
             node = nodes.locked_constant(result, inputs[0])
         else:

@@ -525,7 +525,7 @@ def is_reader(node: Any) -> bool:
     if not any([True for a in arguments for _ in numbers_in(a)]):
         return any([isinstance(a, ast.Call) for a in arguments]) and called(node) in STEPS | READERS.keys() - {*DRAWS}
     if called(node) == "astype":
-        return written(node.args[0]).startswith(("int", "bool", "np.int", "np.bool"))
+        return any([written(a).startswith(("int", "bool", "np.int", "np.bool")) for a in arguments])
     is_maths = isinstance(node.func, ast.Attribute) and getattr(node.func.value, "id", "") == "math"
     return is_maths or called(node) in STEPS | READERS.keys() - {*DRAWS}
 

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from ..base.errors import LostGradientError, NoRuleError
-from ..base.types import Array, Shape
+from ..base.types import Array, Shape, named_dtype
 from ..table.indexing import put_back
 from ..table.outside import is_node, public_name
 from ..table.shapes import (
@@ -306,9 +306,7 @@ def computed_in(ufunc: Any, inputs: tuple[Any, ...], options: dict[str, Any]) ->
 
     Else (t is no float, or the result is to have it and not the operands) dtype= stays, and the row refuses it.
     """
-    given = options["dtype"]
-    known = isinstance(given, type) and issubclass(given, np.dtype)  # np.dtypes.Float64DType, a class
-    dtype, arrays = given() if known else np.dtype(given), [as_array(v) for v in inputs]
+    dtype, arrays = named_dtype(options["dtype"]), [as_array(v) for v in inputs]
     alike = f"{dtype.char * ufunc.nin}->{dtype.char * ufunc.nout}" in ufunc.types
     fitting = all([v.dtype == dtype or np.can_cast(v.dtype, dtype, "same_kind") for v in arrays])
     if dtype.kind not in "fc" or not alike or not fitting:

@@ -42,6 +42,13 @@ def test_marks(text, form, preset, module):
         assert f"no gradient through {shown}, taken out of the graph" in str(x.why(loss))
 
 
+@pytest.mark.parametrize("text", ["np.asarray(x).astype(dtype='f4')", "np.asarray(x).astype(dtype=int)"])
+def test_errors_name_numbers_that_a_keyword_casts(text, module):
+    taken = module("def run(x):", f"return np.sum({text})")
+    with pytest.raises(af.errors.LostGradientError, match=r"numbers leave the graph at np\.asarray\(x\)"):
+        af.grad(taken.run)(np.ones(2))
+
+
 def test_numbers_that_were_never_in_it_are_not_marked():
     x, a = af.Variable([1.0, 2.0], name="x"), np.array(3.0)
     loss = np.sum(x * 2.0 * a * float("3"))

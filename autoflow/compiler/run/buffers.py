@@ -236,8 +236,15 @@ class Plan(WatchedPlan):
 
     def last_uses(self, order: list[Value]) -> dict[Value, int]:
         """For each value that owns memory, the index of the last one that reads it."""
-        last = {owner: k for k, v in enumerate(order) for x in v.args for owner in self.owners[x]}
-        return last | {owner: NEVER for v in self.program.outputs for owner in self.owners[v]}
+        last: dict[Value, int] = {}
+        for k, v in enumerate(order):
+            for x in v.args:
+                for owner in self.owners[x]:
+                    last[owner] = k
+        for v in self.program.outputs:
+            for owner in self.owners[v]:
+                last[owner] = NEVER
+        return last
 
     def rows_of_stacks(self, order: list[Value]) -> dict[Value, Array]:
         """Memory for the stacks; values are computed directly into their rows."""

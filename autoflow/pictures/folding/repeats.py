@@ -321,11 +321,12 @@ def product(a: Numbers | None, b: Numbers | None) -> Numbers | None:
 
 def renumber_graph(graph: Picture, nodes: list[Vertex]) -> Picture:
     """The graph of these nodes, with ids from 0. Arrows come from these nodes alone."""
-    number = {v.id: k for k, v in enumerate(nodes)}
-    rows = [[r if r.source is None else replace(r, source=number[r.source]) for r in v.operands] for v in nodes]
+    number, new = {v.id: k for k, v in enumerate(nodes)}, []
+    for k, v in enumerate(nodes):
+        rows = [r if r.source is None else replace(r, source=number[r.source]) for r in v.operands]
+        new.append(replace(v, id=k, operands=tuple(rows)))
     return replace(
-        graph, nodes=tuple([replace(v, id=k, operands=tuple(rows[k])) for k, v in enumerate(nodes)]),
-        outputs=tuple([number[k] for k in graph.outputs]),
+        graph, nodes=tuple(new), outputs=tuple([number[k] for k in graph.outputs]),
         faded=tuple([number[k] for k in graph.faded if k in number]),
         rules=tuple([(number[k], text) for k, text in graph.rules if k in number]),
     )  # fmt: skip

@@ -109,7 +109,8 @@ class Numbers:
         if self.rms and self.rms <= self.noise:
             return NOISE
         if self.elements:
-            return nest_words([self.word(v, digits) for v in self.elements], self.shape)
+            say = self.word if self.noise else number  # most have no noise: a call less for each
+            return nest_words([say(v, digits) for v in self.elements], self.shape)
         if not self.size:
             return "empty"
         if self.mean is None:
@@ -126,7 +127,9 @@ class Numbers:
 
     def flags(self) -> str:
         """``3 NaN, 1 infinite``; the empty string if all are finite, or for a single number, which shows it itself."""
-        return ", ".join([f"{n} {word}" for n, word in ((self.nans, "NaN"), (self.infinite, "infinite")) if n])
+        words = [f"{self.nans} NaN"] if self.nans else []
+        words += [f"{self.infinite} infinite"] if self.infinite else []
+        return ", ".join(words)
 
     def blocks(self) -> int:
         """How many of six blocks: all for a root mean square of 1 and more, one less per factor of ten."""

@@ -173,11 +173,14 @@ def best_way(drawn: GraphData) -> tuple[str, float]:
     or below the page then."""
     rank = ranks(len(drawn.nodes), [(e.source, e.target) for e in drawn.edges])
     made = cards(drawn)
-    columns = grouped(zip(rank, made, strict=True)).values()
+    room: dict[int, float] = {}
+    pile: dict[int, float] = {}
+    for r, card in zip(rank, made, strict=True):
+        room[r] = max(room.get(r, 0.0), card.width)
+        pile[r] = pile.get(r, 0.0) + card.height + APART
     frames = SIDES * max([len(f.path) for f in drawn.frames], default=0)
-    wide = fsum([max([card.width for card in column]) for column in columns]) + GAP * len(columns) + frames
-    high = max([fsum([card.height + APART for card in column]) for column in columns], default=0.0) + frames
-    sure = not frames and wide + RIGHT.most * len(columns) <= SURE[0]  # however much room curves take
+    wide, high = fsum(room.values()) + GAP * len(room) + frames, max(pile.values(), default=0.0) + frames
+    sure = not frames and wide + RIGHT.most * len(room) <= SURE[0]  # however much room curves take
     if wide <= SURE[0] and high <= SURE[1] and (sure or not price(drawn, made, "right")[1]):
         return "right", 0.0
     if len(made) > TRIED:
