@@ -22,7 +22,7 @@ from ..base.lazy import later
 from ..base.modes import modes, switched
 from ..base.pytree import tree_map
 from ..nodes import nodes, versions
-from ..nodes.coercion import array_of, content, holds_node, plain_array, wants_numbers
+from ..nodes.coercion import WHY, array_of, content, holds_node, plain_array, wants_numbers
 from ..nodes.cuts import Cut, note_cut, text_of
 from ..nodes.nodes import NodeRole, Operation, Variable, VariableRole, View, new_record, on_memory, set_flags, value_of
 from ..nodes.rebinding import check_left
@@ -352,7 +352,8 @@ def make_node(
     family = NODE_TYPES[type(result)]
     shared = rule.view and isinstance(inputs[0], NodeRole) and is_view_of(result, values[0])
     if not (switches.recording and any([p is not None for p in parents]) and result.dtype.kind in "fc"):
-        plain_array(result)  # refuses objects and texts, as of dtype=object
+        if result.dtype.kind in WHY:
+            plain_array(result)  # an error: objects, texts and dates have no derivative
         if shared and nodes.current_record(inputs[0]) is not None:  # no_grad: a write into it would be in no history
             node = nodes.locked_constant(result, inputs[0])
         else:
