@@ -1,6 +1,7 @@
 """What arrays that pretend have in common; what they are for is tested with vmap and compile."""
 
 import copy
+import operator
 import pickle
 
 import numpy as np
@@ -130,3 +131,41 @@ def test_a_class_is_registered_while_somebody_needs_it():
         assert isinstance(af.Variable(np.zeros(2).view(Array)), af.Variable)
     assert Array not in NODE_TYPES
     assert alone == ("__instancecheck__" not in vars(NodeClass))
+
+
+CUBE = np.arange(24.0).reshape(2, 3, 4)
+LAYOUTS = {
+    "C": CUBE, "F": np.asfortranarray(CUBE), "every other": np.repeat(CUBE, 2, axis=2)[..., ::2],
+    "one axis": np.ones(3),
+}  # fmt: skip
+AS_IN_NUMPY = {
+    **{f"astype to its dtype, order {o}": lambda x, o=o: x.astype(x.dtype, o, copy=False) is x for o in "KACF"},
+    "astype to another dtype": lambda x: x.astype(np.float32, copy=False),
+    "astype, a copy": lambda x: x.astype(x.dtype) is x,
+    "three axes": lambda x: x.transpose(*np.roll(np.arange(x.ndim), 1)),
+    "conjugate": lambda x: x.conjugate() is x,
+    "another device": lambda x: x.to_device("gpu"),
+    "its device": lambda x: x.to_device("cpu"),
+    "copy of a number": lambda x: copy.copy(x.sum()) * 2,
+    "T of a number": lambda x: x.sum().T * 2,
+    "power of a number": lambda x: operator.ipow(x.sum(), 2),
+    "named parts": lambda x: np.linalg.svd(x.reshape(-1, 3)).S,
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("name", AS_IN_NUMPY)
+def test_methods_as_in_numpy(name, layout):
+    f, x = AS_IN_NUMPY[name], LAYOUTS[layout]
+    batch = np.empty((2, x.size)).reshape(2, *x.shape, order="C")
+    batch = np.stack([x.ravel("K")] * 2).reshape(2, *x.T.shape).swapaxes(1, -1) if layout == "F" else batch
+    batch[...] = x
+    try:
+        right = f(x)
+    except Exception as error:
+        for run in (lambda: af.compile(f)(x), lambda: af.vmap(f, loop="allow")(batch)):
+            with pytest.raises(type(error)):
+                run()
+        return
+    np.testing.assert_allclose(af.compile(f)(x), right)
+    np.testing.assert_allclose(af.vmap(f, loop="refuse")(batch), [f(y) for y in batch])
