@@ -65,9 +65,8 @@ def test_float32_stays():
 def test_any_function_is_a_model():
     w = af.Variable([0.0, 0.0], "w")
     x = np.random.default_rng(0).normal(size=(64, 2))
-    with pytest.warns(UserWarning, match="patience without validation"):
-        history = fit(lambda x: x @ w, x, x @ np.array([1.0, -2.0]), loss=nn.mse_loss, optimiser=optim.SGD(w, lr=0.2),
-                      rng=np.random.default_rng(0), patience=3, epochs=50, progress=False)  # fmt: skip
+    history = fit(lambda x: x @ w, x, x @ np.array([1.0, -2.0]), loss=nn.mse_loss, optimiser=optim.SGD(w, lr=0.2),
+                  rng=np.random.default_rng(0), patience=3, epochs=50, progress=False)  # fmt: skip
     np.testing.assert_allclose(w.value, [1, -2], atol=1e-3)
     assert history.best >= len(history) - 4
 

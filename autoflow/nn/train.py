@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import sys
-import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -141,8 +140,6 @@ def fit(
         raise InputError("fit: validation must be a pair of arrays, (x, y)")
     held = None if validation is None else check_finite("the validation data", *validation)
     whole_numbers("fit", epochs=epochs, batch_size=batch_size, patience=1 if patience is None else patience)
-    if patience is not None and held is None:
-        warnings.warn("fit: patience without validation=(x, y) looks at the loss of the training data", stacklevel=3)
     generator("fit", rng)
     metrics, history, best = checked_metrics(metrics), History(), Best(model, optimiser)
     compute, training_metrics = in_one_piece(model, loss, optimiser), metrics

@@ -245,7 +245,7 @@ def rest_of_square(x: Array) -> Array:
     return (1 - x) * (1 + x)
 
 
-rule(rest_of_square, "x", "1−x²", r"1 - {$x}^{2}", x=lambda g, x: g * -twice(x), elementwise=True, precedence=1)
+rule(rest_of_square, "x", "1−x²", r"1 - $x^{2}", x=lambda g, x: g * -twice(x), elementwise=True, precedence=1)
 
 
 def slope_of_angle(x: Array, y: Array) -> Array:

@@ -333,7 +333,7 @@ def complete_d(m: Array, k: Any = None) -> Array:
 def slope_of_k(rest: Array) -> Array:
     """dK/dm = (K − D)/(2 (1 − m)) at ``rest`` = 1 − m; 1/(2 (1 − m)) = ∞ at the pole, where K and D are."""
     pole = numbers_of(rest) == 0
-    inside = np.where(pole, 1, rest)
+    inside = np.where(pole, 1.0, rest)
     k = special.ellipkm1(inside)
     return np.where(pole, 0.5 / np.where(pole, rest + 0.0, 1), (k - complete_d(1 - inside, k)) / (2 * inside))
 
