@@ -33,7 +33,7 @@ from ..base.errors import BatchError
 from ..base.lazy import ROWS
 from ..base.modes import modes, switched
 from ..forward.closures import has_own_hook
-from ..nodes.nodes import NodeRole, constant_from, gradient_target, has_nodes_inside, value_of
+from ..nodes.nodes import NodeRole, constant_from, gradient_target, target_inside, value_of
 from ..nodes.versions import Region, caller, owner_of, user_frame, where
 from ..rules.structure import astype, flatten
 from ..table.shapes import Array, innermost, without_history
@@ -218,7 +218,7 @@ class Layer:
         arrays = [x for x in flat(args) if isinstance(x, Batched)]
         layer, held = whose_turn(*arrays)
         nodes = [x for x in flat(args) if layer_of(x) is not layer and gradient_target(x) is not None]
-        if not nodes and not any([has_nodes_inside(value_of(x)) for x in arrays]):
+        if not nodes and all([target_inside(value_of(x)) is None for x in arrays]):
             return None
         if held:
             layer.doubt("an af.Function whose result is differentiated both inside and outside")
@@ -390,7 +390,7 @@ class Batched(DuckArray):
     # -- what Python may not know
 
     def __array__(self, *_: Any, **__: Any) -> Any:
-        if not self.mapped and gradient_target(self) is None and not has_nodes_inside(self):
+        if not self.mapped and gradient_target(self) is None and target_inside(self) is None:
             return np.array(self.inner)
         return self.refuse_number("np.asarray, np.array, plain[i] = x, or a library that is not NumPy")
 

@@ -573,11 +573,6 @@ def target_inside(x: Any) -> Any:
     return None
 
 
-def has_nodes_inside(x: Any) -> bool:
-    """Is there a node with a history behind this array, which hides a batch?"""
-    return hasattr(x, "batch_layer") and target_inside(x) is not None
-
-
 def new_record(
     rule: Rule, parents: tuple[Any, ...], saved: tuple[Any, ...], extra: Extras | None = None, like: Any = None,
     depth: int = 1,
