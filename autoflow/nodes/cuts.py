@@ -49,11 +49,10 @@ CAUSES = {
 def note_cut(node: Any, parents: Iterable[Any], leaves: Iterable[Any]) -> None:
     """Write down why a new Constant has no history. ``parents``: of its operands, what gradients would flow to.
     ``leaves``: the operands to which nothing flows."""
-    for p in parents:
-        if p is not None:
-            switches = modes()
-            node._cut = cut_here("not a float") if switches.recording else ("not recorded", switches.blocks)
-            return
+    if any([p is not None for p in parents]):
+        switches = modes()
+        node._cut = cut_here("not a float") if switches.recording else ("not recorded", switches.blocks)
+        return
     for x in leaves:
         if (cut := getattr(x, "_cut", None) or cut_of_leaf(x)) is not None:
             node._cut = cut
@@ -76,10 +75,9 @@ def cut_of_leaf(x: Any) -> tuple[Any, ...] | None:
     code = place.code if type(place) is Activation else place
     if hasattr(x, "_live"):
         return None if x._live else ("frozen", code, last, x.name)
-    if code is None:
-        return None
-    x._cut = "made", code, last
-    return x._cut
+    if code is not None:
+        x._cut = "made", code, last
+    return getattr(x, "_cut", None)
 
 
 def cut_of(x: Any) -> Cut | None:
@@ -99,8 +97,7 @@ def explain(x: Any) -> str:
     >>> explain(w * 3.0)
     'w is frozen (line 1). Set w.requires_grad = True to let gradients flow to it'
     """
-    cut = cut_of(x)
-    if cut is None:
+    if (cut := cut_of(x)) is None:
         return ""
     text, line = text_of(cut)
     what, advice, _ = CAUSES[cut.cause]
@@ -165,8 +162,9 @@ def named(x: Any) -> str:
 
 
 FARTHEST = 1000  # records behind which no Variable is looked for
-# By file and line of the call: when it was, the numbers of the Variables, and Python's list of warnings of that module.
-CONSTANTS: dict[tuple[str, int], tuple[int, frozenset[int], dict[Any, Any]]] = {}
+# By file and line of the call: the numbers of the Variables, and when each was taken last; and Python's list of the
+# warnings of that module. The dicts in it stay as they are: others take their places.
+CONSTANTS: dict[tuple[str, int], tuple[dict[int, int], dict[Any, Any]]] = {}
 
 
 def take_constants(start: int, records: Iterable[Any] = ()) -> frozenset[int]:
@@ -174,10 +172,9 @@ def take_constants(start: int, records: Iterable[Any] = ()) -> frozenset[int]:
     been noted since, whose notes go: what was computed with them is not handed out, or is noted once more."""
     found = [x for r in records for x in (islice(ancestors(r), FARTHEST) if r.parents else (r,))]
     behind = {x.number for x in found if getattr(x, "_live", None) is True}  # not an argument of a transform
-    for line, (number, variables, _) in [*CONSTANTS.items()]:  # a list: other threads may note some meanwhile
-        if number > start:
-            behind |= variables
-            CONSTANTS.pop(line, None)
+    for line, (variables, _) in [*CONSTANTS.items()]:  # a list: other threads may note some meanwhile
+        behind.update(since := [n for n, when in variables.items() if when > start])
+        forget_constants(line, since)
     return frozenset([n for n in behind if n < start])
 
 
@@ -186,19 +183,31 @@ def note_constants(variables: frozenset[int]) -> None:
     said by :func:`tell_of_constants`; whether they are a part of its root is not known."""
     switches, frame = modes(), user_frame()
     if variables and switches.recording and (switches.strict or switches.prove != "never"):
-        said = frame.f_globals.setdefault("__warningregistry__", {})
-        CONSTANTS[frame.f_code.co_filename, frame.f_lineno] = now(), variables, said
+        line, said = (frame.f_code.co_filename, frame.f_lineno), frame.f_globals.setdefault("__warningregistry__", {})
+        earlier, _ = CONSTANTS.get(line, ({}, {}))
+        CONSTANTS[line] = (earlier if len(earlier) < FARTHEST else {}) | dict.fromkeys(variables, now()), said
+
+
+def forget_constants(line: tuple[str, int], variables: Iterable[int]) -> None:
+    """Take these Variables out of the notes of a line."""
+    if variables:
+        noted, said = CONSTANTS.pop(line, ({}, {}))
+        if left := {n: when for n, when in noted.items() if n not in variables}:
+            CONSTANTS[line] = left, said
 
 
 def tell_of_constants(root: Any, pairs: Iterable[tuple[Any, Any]]) -> None:
     """Give an UnprovedWarning, in strict mode a LostGradientError, if a pass from ``root`` has brought a gradient to a
     Variable that was taken for a constant and not written into since, and plain operands came in later."""
-    for (file, line), (number, variables, said) in [*CONSTANTS.items()]:
-        reached = [x for x, _ in pairs if x.number in variables]
-        lacking = [x.name for x in reached if not writer_since(x._value, number)]
-        is_told = lacking and any([p is None for r in ancestors(root) if r.number > number for p in r.parents])
+    for (file, line), (variables, said) in [*CONSTANTS.items()]:
+        reached = {x.number: x for x, _ in pairs if x.number in variables}
+        lacking = [n for n, x in reached.items() if not writer_since(x._value, variables[n])]
+        start = min([variables[n] for n in lacking], default=0)
+        later = [r for r in ancestors(root) if r.number > start] if lacking else ()
+        # Python's whole numbers, as in w ** 2, are the program's own.
+        is_told = any([p is None and type(r.saved[k]) is not int for r in later for k, p in enumerate(r.parents)])
         if is_told:
-            name = lacking[0]
+            name = reached[lacking[0]].name
             text = (
                 f"the function that is differentiated, or runs compiled, at {file}:{line} takes {name} for a constant. "
                 f"Now {name} gets a gradient: if what that line gave is a part of the result, the gradient "
@@ -208,5 +217,4 @@ def tell_of_constants(root: Any, pairs: Iterable[tuple[Any, Any]]) -> None:
             if modes().strict:
                 raise LostGradientError(text)
             warnings.warn_explicit(text, UnprovedWarning, file, line, registry=said)
-        if is_told or (reached and not lacking):
-            CONSTANTS.pop((file, line), None)
+        forget_constants((file, line), reached if is_told else reached.keys() - {*lacking})

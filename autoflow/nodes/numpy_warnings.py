@@ -11,52 +11,57 @@ from __future__ import annotations
 
 import threading
 import warnings
-from typing import Any
-
-import numpy as np
 
 from .cuts import Cut, text_of
 from .versions import PACKAGE, user_frame
 
-# What is in the text of NumPy's warnings -> their category, which filters are not told.
-SIGNS: dict[str, type[Warning]] = {
-    " encountered": RuntimeWarning, "Mean of empty slice": RuntimeWarning, "Degrees of freedom": RuntimeWarning,
-    "Casting complex values": np.exceptions.ComplexWarning, "poorly conditioned": np.exceptions.RankWarning,
-    "Arrays of 2-dimensional vectors": DeprecationWarning,
-}  # fmt: skip
+# In the text of NumPy's warnings.
+SIGNS = " encountered", "of empty slice", "Degrees of freedom", "Casting complex", "poorly conditioned", "2-dimensional"
 
 
-class MessagePattern(threading.local):
-    """Takes the place of a filter's pattern for the message, and remembers the message."""
+class Pattern(threading.local):
+    """Takes the place of a filter's pattern, and remembers what it was asked about.
+
+    The filters may be copied, sent to other processes (where it is that process's own), or made anew from the attribute
+    ``pattern``, as scikit-learn does: those remember nothing, and the category says no.
+    """
+
+    pattern, asked = "", ""
 
     def match(self, text: str) -> bool:
-        """Is it one of these?"""
-        self.text = text
-        self.category: type[Warning] | None = next((category for sign, category in SIGNS.items() if sign in text), None)
-        return self.category is not None
+        """Yes: it is the category that decides."""
+        self.asked = text
+        return True
+
+    def __reduce__(self) -> str:
+        return "MESSAGE" if self is MESSAGE else "MODULE"
 
 
-class ModulePattern:
-    """Takes the place of a filter's pattern for the module."""
+MESSAGE, MODULE = Pattern(), Pattern()
 
-    def __init__(self, seen: MessagePattern) -> None:
-        self.seen = seen
 
-    def match(self, module: str) -> bool:
-        """Does the warning come from our code? Then give it again at the user's line."""
-        if module.partition(".")[0] != PACKAGE or (category := self.seen.category) is None:
+class AskedLast(type):
+    """The class of what takes the place of a filter's category, about which Python asks after message and module."""
+
+    def __subclasscheck__(cls, category: type) -> bool:
+        """Is it a warning of NumPy's that comes from our code? Then give it again at the user's line."""
+        text, MESSAGE.asked = MESSAGE.asked, ""
+        is_ours = MODULE.asked.partition(".")[0] == PACKAGE and any([sign in text for sign in SIGNS])
+        if not (is_ours and issubclass(category, (RuntimeWarning, DeprecationWarning))):
             return False
-        frame: Any = user_frame("numpy")
-        names, text = frame.f_globals, self.seen.text
+        frame = user_frame("numpy")
         expression = text_of(Cut("", frame.f_code, frame.f_lasti, " "))[0].strip()
         warnings.warn_explicit(
             f"{text}: {expression}" if expression else text, category, frame.f_code.co_filename, frame.f_lineno,
-            names.get("__name__"), names.setdefault("__warningregistry__", {}),
+            frame.f_globals.get("__name__"), frame.f_globals.setdefault("__warningregistry__", {}),
         )  # fmt: skip
         return True
 
 
+class NumPysWarning(Warning, metaclass=AskedLast):
+    """The category of the filter."""
+
+
 def install() -> None:
     """Add the filter before the present ones, which Python and NumPy have, too: those look at what is given again."""
-    text = MessagePattern()
-    warnings.filters.insert(0, ("ignore", text, Warning, ModulePattern(text), 0))  # type: ignore[attr-defined]
+    warnings.filters.insert(0, ("ignore", MESSAGE, NumPysWarning, MODULE, 0))  # type: ignore[attr-defined]

@@ -80,6 +80,21 @@ def test_a_loss_that_cannot_contain_it_is_not_told():
     assert not given("af.grad(f)(X)", PASSES["backward"], between=lambda w: w.assign(V))
     assert not given("af.grad(f)(X)", lambda loss, w: af.Variable(2.0).backward())
     assert not given("af.grad(f)(X)", lambda loss, w: np.sum(w * w).backward())
+    assert not given("af.grad(f)(X)", lambda loss, w: np.sum(np.maximum(w, 0) ** 2 / 2).backward())
+
+
+@pytest.mark.parametrize("reached", range(3))
+def test_one_line_that_takes_several_variables_one_after_the_other(reached):
+    def taking(w):
+        return af.grad(lambda x: np.sum(np.tanh(w * x)))(X)
+
+    ws = [af.Variable(V, name=name) for name in "abc"]
+    found = [taking(w) for w in ws]
+    ws[1].assign(V)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        np.sum(ws[reached] * found[reached]).backward()
+    assert ["takes a for" in str(x.message) or "takes c for" in str(x.message) for x in said] == [True] * (reached != 1)
 
 
 def test_optimisers_steps_are_writes():
