@@ -42,7 +42,7 @@ from ..nodes import nodes, versions
 from ..nodes.coercion import WHY, plain_array
 from ..nodes.cuts import note_cut
 from ..nodes.nodes import NodeRole, VariableRole, current_record, new_record, value_of
-from ..nodes.rebinding import leave
+from ..nodes.rebinding import check_left, leave
 from ..nodes.records import Extras
 from ..rules import RULES
 from ..rules.ordering import along
@@ -105,6 +105,8 @@ def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any], 
         np.copyto(x.base, nodes.shadow_of(x._value))  # in a proof it may have been a Constant, with the right ones
     if switches.listeners:
         recording.announce_node(x)
+    if switches.left:  # now: it may hold numbers of an array that is let go before the pass
+        check_left()
     return x
 
 

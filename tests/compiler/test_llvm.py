@@ -307,6 +307,11 @@ def test_gradients_of_windows_are_added_up_where_they_lie():
         assert [line.split()[2] for line in native.describe() if line.endswith(f"  {array.shape}")] == ["fill"]
 
 
+def test_sums_of_products_of_constants():
+    """No loop of these reads an array from outside its call."""
+    assert natives(check(lambda x: np.ones_like(x) @ np.full_like(x, 2.0), np.arange(12.0).reshape(3, 2, 2)))
+
+
 def test_sums_of_products_of_several_types():
     x = np.random.default_rng(0).standard_normal((5, 6, 4))
     w = np.random.default_rng(1).standard_normal((4, 3))

@@ -103,6 +103,13 @@ def test_dtypes_by_their_class(call, dtype):
     assert af.grad(lambda x: np.sum(f(x, dtype) * 2))(x).tolist() == [2.0, 2.0]
 
 
+@pytest.mark.parametrize("dtype", [np.dtypes.StrDType, np.dtypes.BytesDType, np.dtypes.TimeDelta64DType])
+def test_dtypes_by_a_class_of_several(dtype):
+    x = np.array([1.0, 2.0])
+    for make in (af.Variable, af.Constant):
+        assert make(x).astype(dtype).dtype == x.astype(dtype).dtype
+
+
 def test_a_variable_wants_a_float_dtype():
     with pytest.raises(DataError, match="dtype int64 has no derivative"):
         af.Variable([1, 2], dtype=np.int64)

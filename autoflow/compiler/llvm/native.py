@@ -242,10 +242,8 @@ def find_stretches(order: list[Value], wanted: list[Value], targets: Targets, ho
         own = how["own_functions"] and any([v.function in USING_FMA for v in members])
         sums, most = any([type(v.function) is Sum for v in members]), max([math.prod(v.shape) for v in members])
         few = 1 if own or sums or most >= LARGE else FEW
-        if len(members) < few:
-            continue
-        native = Native(members, results, how, [v in targets for v in results])
-        if native.sources:
+        if len(members) >= few:
+            native = Native(members, results, how, [v in targets for v in results])
             args = (*native.sources, *[targets[v] for v in results if v in targets])
             new.update(results_of_call(native, args, results, members[-1].number))
     return new
