@@ -33,7 +33,7 @@ EXPLAINED = {  # the expression, and the form that computes it
 
 def described(function: Any) -> str:
     """The first sentence of a form's docstring, as the end of a row."""
-    text = " ".join((function.__doc__ or "").replace("``", "`").split())
+    text = " ".join((getattr(function, "func", function).__doc__ or "").replace("``", "`").split())
     return text.partition(". ")[0].rstrip(".") + "."
 
 

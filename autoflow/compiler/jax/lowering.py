@@ -154,7 +154,7 @@ FORMS: dict[Any, Callable[..., Any]] = {
 
 
 def divided(name: str, trace: Lowering, dtype: Any, x: Array, y: Array) -> Any:
-    """A division in the dtype that NumPy computes in. Of integers, what is divided by zero is 0."""
+    """Of integers, what is divided by zero is 0."""
     compute = getattr(trace.np, name)
     if dtype.kind in "iu":
         is_zero = y == 0
