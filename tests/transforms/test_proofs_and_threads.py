@@ -347,7 +347,10 @@ def test_this_test_is_proved():
 def test_a_thread_from_before_the_first_transform_counts():
     told = alone("""
         import _thread, time, autoflow
-        _thread.start_new_thread(time.sleep, (60,))
+        begun = _thread.allocate_lock()
+        begun.acquire()
+        _thread.start_new_thread(lambda: begun.release() or time.sleep(60), ())
+        begun.acquire()  # until it runs: one that is still to begin is not counted
         from autoflow.backprop.snapshots import others_run
         print(others_run())
     """)
