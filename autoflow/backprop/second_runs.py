@@ -69,13 +69,15 @@ def state_of(generator: Any) -> Any:
 
 LAST: dict[Any, tuple[Any, Any]] = {}  # of those in OWN: their bytes when the state was read last, and that
 HEAD = object.__basicsize__
+MEMORY = {g: (ctypes.c_char * (type(g).__basicsize__ - HEAD)).from_address(id(g) + HEAD) for g in OWN}
 
 
 def state_of_own(generator: Any) -> Any:
     """The state of ``np.random`` or ``random``, which takes 23 or 6 µs to read: that of last time, as long
     as the bytes are the same in which it is kept (1 µs; 2,500 of them, or they are not known)."""
-    memory = bytes(memory_of(generator._bit_generator) or b"") if generator is OWN[0] else b""
-    memory += ctypes.string_at(id(generator) + HEAD, type(generator).__basicsize__ - HEAD)
+    memory = MEMORY[generator].raw
+    if generator is OWN[0] and (bits := memory_of(generator._bit_generator)) is not None:
+        memory += bits.raw
     mark = memory, getattr(generator, "gauss_next", None)  # of random: the second normal number
     last, state = LAST.get(generator, (None, None))
     if mark != last or len(memory) < 2500:
@@ -104,10 +106,14 @@ def put_state(generator: Any, state: Any) -> None:
 
 
 class Globals:
-    """The globals that code names, in the module that they are looked up in."""
+    """The globals that code names, in the module that they are looked up in.
+
+    found : those that were there when the search met them.
+    """
 
     def __init__(self, scope: dict[str, Any], names: frozenset[str]) -> None:
         self.scope, self.names = scope, names
+        self.found = self.values()
 
     def values(self) -> dict[str, Any]:
         """Their present values."""
@@ -208,7 +214,7 @@ def of_functions(always: bool) -> Referents:
         if is_users(x):
             for names in named_by(x):
                 found.append(names)
-                found += [v for v in names.values().values() if not isinstance(v, types.ModuleType)]
+                found += [v for v in names.found.values() if not isinstance(v, types.ModuleType)]
         return found
 
     return find
@@ -275,13 +281,13 @@ def named_by(f: types.FunctionType) -> list[Globals]:
     names = names_in(f.__code__)
     found, seen = [Globals(f.__globals__, names)], {id(f.__globals__)}
     called = module_names(names, f.__globals__.get("__package__") or "")
-    queue = [*found[0].values().values(), *map(sys.modules.get, sorted(called & sys.modules.keys()))]
+    queue = [*found[0].found.values(), *map(sys.modules.get, sorted(called & sys.modules.keys()))]
     queue += *gc.get_referents(*f.__closure__ or ()), *(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()
     for x in queue:
         if issubclass(type(x), types.ModuleType) and id(vars(x)) not in seen and not is_foreign(x.__name__):
             seen.add(id(vars(x)))
             found.append(Globals(vars(x), names))
-            queue += found[-1].values().values()
+            queue += found[-1].found.values()
     return found
 
 

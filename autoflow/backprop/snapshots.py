@@ -36,7 +36,7 @@ import types
 import warnings
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -66,6 +66,7 @@ OF_VARIABLES = ("_value", "_number", "_live", *GRADIENT)
 OF_NODES = ("__class__", "_value", "_operand", "_record", "_view", "_number", "_count", *GRADIENT)
 OF_FUNCTIONS = ("__code__", "__defaults__", "__kwdefaults__")
 MISSING: Any = object()
+NOTHING = nullcontext()
 HOSTS = {"idlelib", "debugpy", "pydevd", "_pydevd_bundle", "_pydev_bundle"}  # they may lie beside Python
 
 
@@ -173,10 +174,13 @@ class Snapshot:
                 names.begin_at(MOST - state)
         return changed[0] if changed else ""
 
+    def locked(self) -> AbstractContextManager[None]:
+        """In the block, arrays that were too large for a copy are read-only: a write is a ValueError."""
+        return self.lock() if self.large else NOTHING
+
     @contextmanager
-    def locked(self) -> Iterator[None]:
-        """In the block, arrays that were too large for a copy are read-only: a write is a ValueError. (Written out, as
-        every call of af.vmap comes here: with ``finally_`` it would be four calls more.)"""
+    def lock(self) -> Iterator[None]:
+        """The block in which they are. (With ``finally_`` it would be four calls more.)"""
         large = sorted(self.large, key=lambda x: x.base is not None)  # a view is writeable only after its base
         try:
             try:
@@ -196,7 +200,7 @@ def note_of(kind: type) -> Callable[[Snapshot, Any], None] | None:
     """How a snapshot notes objects of a type; None if they have nothing to note."""
     for types_, how in [*KINDS_OF, (getattr(sys.modules.get("decimal"), "Context", ()), DECIMAL)]:
         if issubclass(kind, types_):
-            read, slots = dict.copy if kind is dict else how.read, slots_of(kind)
+            read, slots = READ_ONCE.get(kind, how.read), slots_of(kind)
             if kind is types_ or (type(types_) is tuple and kind in types_) or not (slots or kind.__dictoffset__):
                 return lambda s, x: s.notes.append((how, x, read(x)))
             return partial(Snapshot.note_attributes, slots=slots, how=how)
@@ -247,7 +251,7 @@ class Trial(Snapshot):
                     functions.append(x)
                     held += map(cell_value, x.__closure__ or ())
             elif type(x) is second_runs.Globals:
-                held += x.values().values()
+                held += x.found.values()
             elif type(x) in FUNCTIONS_IN_C or isinstance(x, FunctionOfFunction):
                 codes.append(x if type(x) in FUNCTIONS_IN_C else type(x))
         self.codes = (*codes, *map(value_key, held))
@@ -304,9 +308,10 @@ def words_of(code: types.CodeType) -> set[str]:
 def others_run() -> bool:
     """May another thread be in the user's code? (Frames of running threads are not looked at: those that Python 3.11 is
     about to free crash.)"""
-    me, main = threading.get_ident(), threading.main_thread()
-    others = [t for t in threading.enumerate() if t is not main]
-    return me != main.ident or any(map(may_run_users_code, others)) or hidden_threads() > hidden_before(os.getpid())
+    known, main = threading.enumerate(), threading.main_thread()
+    if threading.get_ident() != main.ident or hidden_threads(known) > hidden_before(os.getpid()):
+        return True
+    return len(known) > 1 and any([may_run_users_code(t) for t in known if t is not main])
 
 
 def may_run_users_code(thread: threading.Thread) -> bool:
@@ -451,9 +456,8 @@ def refill_file(base: Any, x: Any, state: Any) -> bool:
 
 def same_objects(a: Any, b: Any) -> bool:
     """Are these dicts or lists of the same objects in the same order?"""
-    if type(a) is dict:
-        a, b = [*a, *a.values()], [*b, *b.values()]
-    return [*map(id, a)] == [*map(id, b)]
+    is_same = len(a) == len(b) and all(map(operator.is_, a, b))
+    return is_same and (type(a) is not dict or all(map(operator.is_, a.values(), b.values())))
 
 
 def same_numbers(x: Array, state: Array) -> bool:
@@ -463,6 +467,8 @@ def same_numbers(x: Array, state: Array) -> bool:
     return bool(np.array_equal(x, state, equal_nan=x.dtype.kind in "fc"))
 
 
+# How these are noted, where that is quicker than to read them: of globals the search has done it.
+READ_ONCE: dict[type, Callable[[Any], Any]] = {dict: dict.copy, second_runs.Globals: operator.attrgetter("found")}
 FLAG = Kind(versions.is_writeable, refill_flag, operator.is_)
 ARRAY = Kind(lambda x: x, refill_array, same_numbers)
 DICT = Kind(lambda x: dict(dict.items(x)), refill_mapping, same_objects)

@@ -163,19 +163,18 @@ def warm_allocator() -> None:
 # ---------------------------------------------------------------- threads of which Python knows nothing
 
 
-def hidden_threads() -> int:
+def hidden_threads(known: list[threading.Thread]) -> int:
     """The number of threads without a target: those of ``_thread``, and those of libraries in C, once they have asked
-    for ``threading.current_thread()``."""
-    known = [*map(type, threading.enumerate())]  # the main thread, which _thread does not count, is one of them
-    dummies = known.count(threading._DummyThread)
-    return max(_thread._count() - (len(known) - 1) + dummies, dummies)
+    for ``threading.current_thread()``. ``known``: what ``threading.enumerate()`` gives."""
+    dummies = [*map(type, known)].count(threading._DummyThread)
+    return max(_thread._count() + 1 - len(known) + dummies, dummies)  # _thread does not count the main thread
 
 
 @functools.cache
 def hidden_before(process: int) -> int:
     """The same when this process imported us or, if it was forked, asked first: such threads are not the user's.
     pytest's workers have one."""
-    return hidden_threads()
+    return hidden_threads(threading.enumerate())
 
 
 hidden_before(os.getpid())

@@ -24,6 +24,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
+from functools import lru_cache
 from typing import Any, NoReturn
 
 import numpy as np
@@ -63,6 +64,8 @@ def whose_turn(*parts: Any) -> tuple[Any, bool]:
             queue += x
         elif kind is dict:
             queue += x.values()
+        elif kind is slice:
+            queue += (x.start, x.stop, x.step)
         elif is_node and issubclass(kind, NESTED):
             queue += flat(x)
         elif (found := getattr(x, "batch_layer", None)) is None:
@@ -506,13 +509,22 @@ def one_behind_another(x: Array) -> Array:
     return in_order(x, (0, *sorted(range(1, x.ndim), key=lambda k: -abs(strides[k]))))
 
 
-def in_order(x: Array, order: Any) -> Array:
+def in_order(x: Array, order: tuple[int, ...]) -> Array:
     """A copy whose axes lie in this order in memory."""
-    return x.transpose(order).copy().transpose(np.argsort(order))
+    axes = range(len(order))
+    if order == (*axes,):
+        return x.copy()
+    return x.transpose(order).copy().transpose(sorted(axes, key=order.__getitem__))
 
 
 def in_order_of_stack(inner: Array) -> Array:
     """A copy whose axes lie in memory as np.stack of the examples lays them."""
     inside = in_memory(inner.shape[1:], strides_of(inner)[1:])
-    like = np.stack([in_order(np.empty([min(n, 2) for n in inner.shape[1:]]), inside)] * min(len(inner), 2))
-    return in_order(inner, in_memory(like.shape, like.strides))
+    return in_order(inner, order_of_stack(tuple([min(n, 2) for n in inner.shape]), inside))
+
+
+@lru_cache(maxsize=4096)
+def order_of_stack(shape: tuple[int, ...], inside: tuple[int, ...]) -> tuple[int, ...]:
+    """The order in memory of the axes of a stack of examples whose own lie in the order ``inside``."""
+    like = np.stack([in_order(np.empty(shape[1:]), inside)] * shape[0])
+    return in_memory(shape, like.strides)

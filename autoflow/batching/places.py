@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ..backends.duck_arrays import flat
 from ..nodes.nodes import Array, NodeRole, gradient_target
 from ..table.indexing import getitem, is_basic, put_back, put_view, setitem
-from .batched import FORM_OF, Batched, Layer, layer_of, open_layer, sample, wrap_batched
+from .batched import FORM_OF, Batched, Layer, layer_of, open_layer, sample, whose_turn, wrap_batched
 from .forms import FORMS, Form, align, as_numpy_wrote, batched, in_front, ndim_of
 from .looping import has_mapped, one_of, settled
 from .shapes import along, shift_axes
@@ -70,7 +69,7 @@ def expand_index(index: Any, ndim: int, layer: Layer) -> list[Any]:
 
 def is_plain(index: Any) -> bool:
     """Slices, integers, None and Ellipsis only? Then the index need not be examined."""
-    return is_basic(index) and not any([isinstance(v, Batched) for v in flat(index)])
+    return is_basic(index) and whose_turn(index)[0] is None
 
 
 def read(layer: Layer, x: Any, i: Any) -> Any:

@@ -115,6 +115,8 @@ def matmul(layer: Layer, x: Any, y: Any, **options: Any) -> Any:
     if options:
         return NotImplemented
     (a, a_mapped), (b, b_mapped) = open_layer(x, layer), open_layer(y, layer)
+    if nx == 1 and ny == 2 and not b_mapped:
+        return wrap_batched(a @ b, layer)
     if nx == 2 == ny:
         return wrap_batched(product(a, b, a_mapped, b_mapped), layer)
     if ny <= 2:
