@@ -62,7 +62,7 @@ def grade(path: Path, lesson: str, seconds: float = SECONDS) -> Grades:
     """Run the notebook of a student and compare its answers.
 
     lesson : the name of its notebook without the number. seconds : for one cell.
-    ValueError if the lesson asks nothing; what ``nbformat`` raises if the file is no notebook.
+    ValueError if the lesson asks nothing; what ``nbformat`` raises if the file is not a notebook.
     """
     import nbformat
 

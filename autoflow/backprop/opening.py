@@ -2,8 +2,8 @@
 
 The engine hands each record its cotangent, dL/d(result), and asks how to run its row. :func:`on_arrays` answers with
 plain arrays (fast, nothing recorded); :func:`on_nodes` with nodes, so that NumPy's functions record what the row does,
-and the gradient can be differentiated again. It is the same row. These two stand in the last section; what they use
-comes before them.
+and the gradient can be differentiated again. It is the same row. These two are in the last section, after what they
+use.
 
 Gradients in place, and in blocks. In a backward pass most gradients are read once: ``g`` goes into ``g * y``, and is
 forgotten. So what an elementwise row sends to the last of its operands, and the sum of two contributions, can be

@@ -233,7 +233,7 @@ def is_busy(kind: type) -> bool:
 
 
 def of_library(module: str | None) -> bool:
-    return str(module).partition(".")[0] in LIBRARIES  # Cython has types whose module is no text
+    return str(module).partition(".")[0] in LIBRARIES  # Cython has types whose module is not a string
 
 
 @functools.cache
@@ -333,7 +333,7 @@ PLAIN = (int, float, complex, bool, str, type(None), slice, type(...), np.generi
 
 
 def checksum(array: Array) -> int:
-    """The checksum of the bytes of all elements in the order of their indices, whatever that in memory."""
+    """The checksum of the bytes of all elements in the order of their indices, however they lie in memory."""
     return 0 if array.dtype.hasobject else zlib.crc32(np.ravel(array).view(np.uint8).data)
 
 

@@ -107,12 +107,12 @@ def first_difference(one: Sequence[str], two: Sequence[str]) -> str:
 def run_program(log: str, program: str, *arguments: str) -> None:
     """One run, in this process, which is its own."""
     with open(log, "w", encoding="utf-8") as file:
-        notes = (lambda node: file.write(line_of(node) + "\n"),)
+        notes = (lambda node: file.write(log_line(node) + "\n"),)
         with switched(shadow=RUNS[Path(log).name], keep=sys.maxsize, listeners=notes):
             run_as_main(program, *arguments)
 
 
-def line_of(node: Any) -> str:
+def log_line(node: Any) -> str:
     """Of an operation that was just recorded: its name, the line, what it read, and what of that has no history."""
     record = current_record(node)
     read = operands_read(record)

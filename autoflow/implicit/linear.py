@@ -28,7 +28,7 @@ from ..extending.function import Function
 from ..nodes.coercion import holds_node
 from ..nodes.nodes import NodeRole, value_of
 from ..table.shapes import Array, as_array, as_dtype, is_on_host
-from ..transforms.evaluation import numbers_of
+from ..transforms.evaluation import plain_numbers
 from ..transforms.jacobian import jacobian
 from ..transforms.vjp_jvp import vjp
 
@@ -112,7 +112,7 @@ def plain_arrays(xs: Sequence[Array]) -> list[Array]:
 
 def unit(g: Array) -> Array:
     """The largest number of a gradient, in size, plain; 1 where that says nothing."""
-    size = np.max(np.abs(numbers_of(g)), initial=0.0)
+    size = np.max(np.abs(plain_numbers(g)), initial=0.0)
     return np.where((size > 0) & np.isfinite(size), size, 1.0)
 
 
@@ -301,7 +301,7 @@ class Operator:
 
     def solve(self, b: Array, *values: Array) -> Array:
         """x with A x = b, recorded."""
-        return OperatorSolution.apply(b, *values, operator=self)
+        return Solution.apply(b, *values, system=self)
 
     def find(self, b: Array, *values: Array) -> Array:
         """The same with plain arrays, checked."""
@@ -311,22 +311,28 @@ class Operator:
                 self.check(product, b)
             return solve_by_products(lambda v: value_of(product(v)), b, self.how, self.name)
 
+    def send_back(self, g: Array, x: Array, values: Sequence[Array]) -> tuple[Any, ...]:
+        """The gradients of b and the values, given that of the solution x."""
+        u, at = self.transpose().solve(g, *values), self.at  # the function is what a proof looks at
+        return (u, *send_to_parameters(lambda *v: at(*v)(x), values, u))
 
-class OperatorSolution(Function):
-    """x with A x = b, for an operator that depends on ``values``."""
+
+class Solution(Function):
+    """What ``system.find`` finds, and its derivative. system : an :class:`Operator`, or an equation, which has the same
+    methods; it depends on the arrays."""
 
     @staticmethod
-    def forward(ctx: Any, b: Array, *values: Array, operator: Operator) -> Array:
-        ctx.operator = operator
-        z = call_on_numbers(operator.find, [b, *values], operator.name)
-        ctx.save_for_backward(z, *values)
-        return z
+    def forward(ctx: Any, first: Array, *arrays: Array, system: Any) -> Array:
+        ctx.system = system
+        x = call_on_numbers(system.find, [first, *arrays], system.name)
+        ctx.save_for_backward(x, *arrays)
+        return x
 
     @staticmethod
     def backward(ctx: Any, *grads: Array) -> tuple[Any, ...]:
-        operator, (z, *values), (g,) = ctx.operator, ctx.saved_tensors, grads
-        u, at = operator.transpose().solve(g, *values), operator.at  # the function is what a proof looks at
-        return (u, *send_to_parameters(lambda *v: at(*v)(z), values, u))
+        (x, *arrays), (g,) = ctx.saved_tensors, grads
+        sent: tuple[Any, ...] = ctx.system.send_back(g, x, arrays)
+        return sent
 
 
 def send_to_parameters(residual: Callable[..., Array], values: Sequence[Array], u: Array) -> tuple[Any, ...]:

@@ -21,7 +21,7 @@ from ..base.lazy import load_package
 from ..base.modes import apart, modes, no_grad, switched
 from ..nodes.nodes import value_of
 from ..table.shapes import Array, is_on_host
-from ..transforms.evaluation import numbers_of
+from ..transforms.evaluation import plain_numbers
 from ..transforms.gradient import grad, value_and_grad
 from ..transforms.jacobian import hessian, jacobian
 from ..transforms.vjp_jvp import hvp
@@ -402,7 +402,7 @@ def argmin(
     start = problem.start
     if equality is not None:
         with no_grad():
-            m = np.size(constraint(start, *[numbers_of(x) for x in problem.arrays]))
+            m = np.size(constraint(start, *[plain_numbers(x) for x in problem.arrays]))
         if m > n:
             raise InputError(f"af.implicit.argmin has {m} constraints for {n} unknowns: nothing is left to choose")
         start = np.concatenate([start, np.zeros(m, layout.dtype)])
@@ -441,7 +441,7 @@ def with_multipliers(x: Array, value: Callable[[Array], Any], h: Any) -> Array:
 def check_curvature(matrix: Array, n: int) -> None:
     """Raise ConvergenceError at a maximum or saddle point, where the gradient is zero as well.
 
-    matrix : the derivatives of the gradient, first those by the n unknowns; what follows are constraints, and only the
+    matrix : the derivatives of the gradient with respect to the n unknowns, then the slopes of the constraints; only
         directions along these count.
     """
     h, slopes = matrix[:n, :n], matrix[n:, :n]

@@ -168,7 +168,7 @@ class Pushes:
         self.vjps = rule.vjps
         n = rule.operands
         self.together: Callable[[Sequence[Any], tuple[Any, ...]], Any] | None = None
-        if not is_ours(rule):
+        if not is_package_row(rule):
             self.each: list[Push | None] = list(rule.pushes or [None] * n)
         elif rule.elementwise or rule in DIAGONAL:
             self.each = [diagonal_push(rule, k) for k in range(n)]
@@ -199,7 +199,7 @@ def pushes_of(rule: Rule, is_complex: bool = False) -> Pushes:
     return found
 
 
-def is_ours(rule: Rule) -> bool:
+def is_package_row(rule: Rule) -> bool:
     """Is the row one of the package, with a derivative for each operand? A user's may say anything: that the derivative
     of a rounding is 1."""
     return bool(rule.derivatives) and all([f.__module__.startswith(WITH_ROWS) for f in rule.derivatives.values()])
@@ -433,7 +433,7 @@ def infinity(dtype: Any) -> complex:
 
 
 def add_large(a: Any, b: Any, moved: list[Any]) -> Any:
-    """a + b, in the memory of one of them if a push has just made it: it is no tangent of an operand, and no view."""
+    """a + b, in the memory of one of them if a push has just made it, as no view and no operand's tangent."""
     if type(a) is np.ndarray is type(b) and a.shape == b.shape and a.dtype is b.dtype:
         for out in (a, b):
             if out.base is None and out.flags.carray and not any([out is t for t in moved]):

@@ -92,7 +92,7 @@ def put_back(names, result, lines):
 
 
 def execute(code):
-    """The value of the last line, which is printed if it is no node and not None, as Python's prompt does."""
+    """The value of the last line, which is printed if it is neither a node nor None, as Python's prompt does."""
     tree = ast.parse(code, NAME)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
     with af.trace():
