@@ -48,8 +48,7 @@ from ..table.shapes import DOUBLE, Array, sum_to
 from ..table.table import Rule
 from ..table.vjps import VJP
 from . import engine
-from .engine import Opened, OpenRecord, Pair
-from .hooks import run_hooks
+from .hooks import Opened, OpenRecord, Pair, run_hooks
 
 # ---------------------------------------------------------------- gradients in place: over one that is read no more
 
@@ -147,7 +146,8 @@ def calibrate_counts() -> tuple[int, tuple[int, int]]:
 
     x = Toy()
     for _ in range(40):  # Python adapts its code while it runs
-        engine.pull_back(Toy(Toy(x), Toy(x)), np.zeros(2) + 1.0, open_record, add=add)
+        toy: Any = Toy(Toy(x), Toy(x))
+        engine.pull_back(toy, np.zeros(2) + 1.0, open_record, add=add)
     del in_step[0::3]  # the first of each pass: the seed, which is held by us as well
     known = {*in_step} == {KNOWN[0]} and {*in_sum} == {KNOWN[1]}
     return KNOWN if known else (0, (0, 0))

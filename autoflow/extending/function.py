@@ -116,7 +116,7 @@ class Function:
     @classmethod
     def apply(cls, *args: Any, **options: Any) -> Node:
         """Compute forward, and record how to go back."""
-        if modes().layer is not None and (batch := modes().layer.runs_alone([args, options])) is not None:
+        if (layer := modes().layer) is not None and (batch := layer.runs_alone([args, options])) is not None:
             return batch.run_each(cls.apply, args, options, f"{cls.__name__}.apply")
         plain_args, plain_options = [_plain(x) for x in args], {k: _plain(x) for k, x in options.items()}
         names, inputs = arguments(cls, args, options)
@@ -292,8 +292,8 @@ def create_operation(result: Any, opmethod: str, operands: tuple[Any, ...], name
     inputs = [x for x in operands if x is not None]
     row = next((r for r in RULES.values() if r.name == opmethod and r.operands == len(inputs)), None)
     row = row if row is not None else custom_row(opmethod, len(inputs), None)
-    if modes().layer is not None:
-        modes().layer.doubt("Operation.create_node")
+    if (layer := modes().layer) is not None:
+        layer.doubt("Operation.create_node")
     values, parents, constants, mutable = joint.split_inputs(inputs)
     array = leaf_array(result, None, True, inexact=True)
     node = make_node(row, array, inputs, values + list(row.defaults[row.operands :]), parents, constants, mutable)

@@ -22,7 +22,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from ..backends.registry import NODE_TYPES
+from ..backends.registry import NODE_TYPES, layer_of
 from ..base.errors import LostGradientError, lost
 from ..base.modes import CAPTURED, OTHER, apart, modes, switched
 from ..base.numbering import Kind
@@ -72,9 +72,8 @@ def step_row(
     rows = ROWS_OF.setdefault(kind, {})
     key = operands if isinstance(operands, int) else tuple(operands), tuple(needs), tuple(options)
     if key not in rows:
-        more = ["_step", *options]
-        row = joint_row(name, operands, more, joint=lambda g, saved: saved[row.operands](g, saved), needs=needs)
-        rows[key] = row
+        n, more = operands if isinstance(operands, int) else len(operands), ["_step", *options]
+        rows[key] = joint_row(name, operands, more, joint=lambda g, saved: saved[n](g, saved), needs=needs)
     return rows[key]
 
 
@@ -221,8 +220,8 @@ def own_result(z: Any, inputs: Sequence[Any], holders: int | None = 0) -> Array:
             f"the function returned {z.name}, a node with a history, though it was given plain arrays: it has used a "
             f"node from outside, through which no gradient would flow. Make that an argument"
         )
-    layer = getattr(z, "batch_layer", None)
-    if layer is not None and layer not in [getattr(x, "batch_layer", None) for x in inputs]:
+    layer = layer_of(z)
+    if layer is not None and layer not in map(layer_of, inputs):
         layer.doubt_captured()
     z = plain_array(z)
     shared = type(z) in NODE_TYPES and any(type(x) in NODE_TYPES and np.may_share_memory(z, x) for x in inputs)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import array
-from ..backends.registry import family_of
+from ..backends.registry import family_of, layer_of
 from ..base import pytree
 from ..base.errors import CompileError, ConvergenceError, InputError, LostGradientError
 from ..base.lazy import load_package
@@ -225,7 +225,7 @@ def refuse_outside(values: Any, name: str) -> None:
         if not isinstance(x, (np.ndarray, np.generic)) and not pytree.is_number(x):
             raise TypeError(f"{name} returned {type(x).__name__}: it returns numbers, arrays, or containers of them")
         if not isinstance(x, (np.ndarray, np.generic, int, float)):
-            if (layer := getattr(x, "batch_layer", None)) is not None:
+            if (layer := layer_of(x)) is not None:
                 layer.doubt(f"{name}, which uses an array that is not one of its arguments (pass it in theta),")
             raise CompileError(
                 f"{name} uses an array of a surrounding af.compile that is not one of its arguments: pass it in theta, "

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ..backends.registry import layer_of
 from ..base import pytree
 from ..base.errors import CompileError, ConvergenceError, InputError, NoRuleError
 from ..base.lazy import load_package
@@ -190,7 +191,7 @@ def minimize(
 
     for x in (*arrays, problem.start):
         if not is_on_host(x):
-            if (layer := getattr(value_of(x), "batch_layer", None)) is not None:
+            if (layer := layer_of(value_of(x))) is not None:
                 layer.doubt("af.minimize, which returns an object of SciPy (af.implicit.argmin does not),")
             raise CompileError("af.minimize returns an object of SciPy's: in af.compile use af.implicit.argmin")
 

@@ -317,8 +317,8 @@ def check_surroundings(arguments: Any) -> None:
             "data_parallel inside a compiled function: its workers cannot be recorded. Compile what they do, "
             "af.data_parallel(f, ..., compiled=True), and call that outside, or say af.compile(f, fallback=True)."
         )
-    if modes().layer is not None:
-        modes().layer.doubt("data_parallel (take af.vmap inside its function instead)")
+    if (layer := modes().layer) is not None:
+        layer.doubt("data_parallel (take af.vmap inside its function instead)")
 
 
 class Total:

@@ -682,7 +682,7 @@ def note_operation(notes: list[Any], node: Any) -> None:
     notes.append((record := current_record(node), operands_read(record)))
 
 
-def operands_read(record: Any) -> list[Any]:
+def operands_read(record: Record) -> list[Any]:
     """Of the operands and options of an operation: what is equal for equal ones."""
     return [mark(on_host(v)) for v in record.saved[:-1]]
 
