@@ -46,7 +46,7 @@ class Grades:
         return sum([right for right, _ in self.verdicts.values()])
 
     def row(self) -> list[Any]:
-        """Of the table: the student, the points, what failed, and for each question 1, 0, or nothing."""
+        """A row of the table: the student, the points, what failed, and for each question 1, 0, or nothing."""
         from autoflow.lessons.checks import UNANSWERED
 
         marks = [int(right) if said not in {UNTRIED, UNANSWERED} else "" for right, said in self.verdicts.values()]

@@ -198,8 +198,8 @@ STORE = dis.opmap["STORE_ATTR"]
 
 
 def of_functions(always: bool) -> Referents:
-    """What functions refer to. Of one without attributes the dict for them only if it sets some, or ``always``: another
-    function may set them."""
+    """What functions refer to. The dict of a function without attributes counts only if it sets some, or ``always``:
+    another function may set them."""
 
     def find(x: Any) -> Iterable[Any]:
         code, own = x.__code__, x.__dict__

@@ -86,7 +86,7 @@ def log_runs(program: str, arguments: Sequence[str], shown: bool) -> tuple[int, 
 
 
 def environment() -> dict[str, str]:
-    """Of the runs: sets have the same order in each, and autoflow is found where it was found now."""
+    """The environment of the runs: sets have the same order in each, and autoflow is found where it was found now."""
     here = str(Path(__file__).parents[2])
     return os.environ | {"PYTHONHASHSEED": "0", "PYTHONPATH": os.pathsep.join([here, os.environ.get("PYTHONPATH", "")])}
 
@@ -113,7 +113,7 @@ def run_program(log: str, program: str, *arguments: str) -> None:
 
 
 def log_line(node: Any) -> str:
-    """Of an operation that was just recorded: its name, the line, what it read, and what of that has no history."""
+    """One line about an operation that was just recorded: its name, its place, what it read, what had no history."""
     record = current_record(node)
     read = operands_read(record)
     plain = [x for x, parent in zip(read, record.parents, strict=False) if parent is None]

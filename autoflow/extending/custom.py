@@ -232,7 +232,7 @@ class OwnRule(Rule):
 def _row(function: Any, parameters: list[inspect.Parameter], derivatives: Any, elementwise: bool | None) -> Rule:
     """The row, with what a user's functions need in addition: arguments in any order, keyword-only options, and checks
     of the results. Arguments that have a derivative come first in the row; all others are options, which may be
-    anything. Of a ufunc all are arrays."""
+    anything. All arguments of a ufunc are arrays."""
     given = [p.name for p in parameters]
     is_ufunc = isinstance(function, np.ufunc)
     first = [name for name in given if is_ufunc or name in derivatives]

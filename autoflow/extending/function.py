@@ -137,8 +137,8 @@ class Function:
         )  # fmt: skip
 
 
-class Placeholder:
-    """Stands in ``ctx`` for an argument or a result of forward, which the record keeps: it notices writes into them."""
+class RecordPlace:
+    """What ``ctx`` holds of an argument or a result of forward that the record keeps, which notices writes into them."""
 
     __slots__ = ("is_result", "k")
 
@@ -155,11 +155,11 @@ class Application:
         """``plain``: the arguments as forward got them; ``answers``: what it returned."""
         self.cls, self.ctx, self.names, self.nresults, self.several = cls, ctx, names, len(answers), several
         self.places = [k for k, x in enumerate(inputs) if isinstance(x, NodeRole) or type(x) in NODE_TYPES]
-        known = [(z, Placeholder(True, j)) for j, z in enumerate(answers)]
+        known = [(z, RecordPlace(True, j)) for j, z in enumerate(answers)]
         for i, k in enumerate(self.places):  # what forward returns and was given moves with the arguments of both
-            known.insert(0 if ctx.needs_input_grad[k] else len(known), (plain[k], Placeholder(False, i)))
+            known.insert(0 if ctx.needs_input_grad[k] else len(known), (plain[k], RecordPlace(False, i)))
         self.changed: list[str] = []  # attributes in which there are places
-        found: list[Placeholder] = []
+        found: list[RecordPlace] = []
 
         def keep(x: Any, holders: int) -> Any:
             """The place of an argument or a result; a copy of what lies in their memory, or is a buffer that others
@@ -222,7 +222,7 @@ class Application:
     def find(self, name: str, saved: Sequence[Any], x: Any) -> Any:
         """What ``ctx`` kept, as backward gets it: what is at a place; in a recorded pass as a node."""
         record, again = saved[-1], modes().recording
-        if not isinstance(x, Placeholder):
+        if not isinstance(x, RecordPlace):
             return self.as_node(name, record, x) if again else x
         k = -2 if x.is_result else x.k
         if x.is_result and self.several:

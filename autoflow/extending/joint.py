@@ -170,8 +170,8 @@ def check_numbers_read(again: Callable[[Any], Sequence[Any]], sent: Sequence[Any
     """Raise LostGradientError if a derivative that is differentiated again reads numbers of its arguments past us.
 
     It is run once more with nodes in whose memory other numbers are (``transforms/evaluation.py`` says more). ``again``
-    does that; it gets the function that makes such a node of each of its arguments. ``given``: all of them. Of arrays
-    that hide a batch, or that are being compiled, no code can read the numbers without asking.
+    does that; it gets the function that makes such a node of each of its arguments. ``given``: all of them. No
+    code can read the numbers of arrays that hide a batch, or that are being compiled, without asking.
     """
     readable = [x for x in given if gradient_target(x) is not None and is_on_host(x)]
     if not modes().recording or modes().shadow or not readable:

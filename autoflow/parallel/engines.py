@@ -204,7 +204,7 @@ def cut_on_all_ranks(
 
 
 def digest_of(f: Any, shared: list[Any]) -> str:
-    """Of the function's name and the numbers of its shared arguments."""
+    """The digest of the function's name and the numbers of its shared arguments."""
     found = hashlib.sha256(f"{getattr(f, '__module__', '')}.{getattr(f, '__qualname__', '')}".encode())
     for x in shared:
         array = np.asarray(x)

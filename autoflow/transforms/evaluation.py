@@ -2,8 +2,8 @@
 
 First what editors and checkers of types know of transformed functions. ``af.grad(f)`` takes what f takes. Its result
 depends on the first argument of f: an array for a number, a node or an array (whose dtype it keeps), the same container
-for a container. A lambda says nothing of its arguments; it is taken to be a function of an array. Of other arguments
-than the first (``argnum``) only the value is known.
+for a container. A lambda says nothing of its arguments; it is taken to be a function of an array. If another
+argument is chosen (``argnum``), only the type of the value is known.
 
 Then the evaluation. Each call replaces the arguments of its function by fresh leaves (a copy outside, an identity
 operation inside another transform), and its pass stops there. Otherwise ``f`` could not tell its argument from the same
@@ -59,7 +59,7 @@ class HowBy(How, total=False):
 
 
 class Gradient(Protocol[A, P]):
-    """Of ``grad`` and ``elementwise_grad``."""
+    """What ``grad`` and ``elementwise_grad`` return."""
 
     @overload
     def __call__(
@@ -71,7 +71,7 @@ class Gradient(Protocol[A, P]):
 
 
 class ValueAndGradient(Protocol[A, P]):
-    """Of ``value_and_grad``."""
+    """What ``value_and_grad`` returns."""
 
     @overload
     def __call__(
@@ -83,7 +83,7 @@ class ValueAndGradient(Protocol[A, P]):
 
 
 class GradientAndAux(Protocol[A, P, X]):
-    """Of ``grad_and_aux``."""
+    """What ``grad_and_aux`` returns."""
 
     @overload
     def __call__(
@@ -95,7 +95,7 @@ class GradientAndAux(Protocol[A, P, X]):
 
 
 class Jacobian(Protocol[C, P]):
-    """Of ``jacobian`` and ``hessian``: of containers it is containers in containers."""
+    """What ``jacobian`` and ``hessian`` return. Containers give containers in containers."""
 
     @overload
     def __call__(
@@ -107,7 +107,7 @@ class Jacobian(Protocol[C, P]):
 
 
 def with_types_of(_: A) -> Callable[[Callable[..., Any]], A]:
-    """Of a decorator: what it decorates has the types of another function."""
+    """A decorator that gives a function the types of another one."""
     return lambda function: function  # type: ignore[return-value]
 
 

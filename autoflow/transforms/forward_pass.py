@@ -472,7 +472,7 @@ def push_any(
     still: Still | None,
 ) -> Any:  # fmt: skip
     """The tangent of one record's value, given those of its operands (None: it does not move), for every row, dtype and
-    mode; None if the value does not move. Of a record with several results a dict of tangents, by place."""
+    mode; None if the value does not move. A record with several results gives a dict of tangents, by place."""
     rule, result = record.rule, record.saved[-1]
     if rule is RESULT_OF:
         return moved[0].get(saved[1])

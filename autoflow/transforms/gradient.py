@@ -375,7 +375,7 @@ class GradientFunction(FunctionOfFunction):
         self.memory: list[Any] | None = None  # of its proof, from the second call on
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        """Of the arguments of f."""
+        """At these arguments of f."""
         how, which = self.how, self.how["which"]
         unused = None if "aux" in how else how["allow_unused"]
         trace = Trace(self.f, how["argnum"], args, options, memory=self.memory, unused=unused)

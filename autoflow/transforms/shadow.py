@@ -212,8 +212,8 @@ def kind_of_object(x: Any) -> Any:
 
 
 def mark_of(x: Any) -> Any:
-    """What of an object in a closure decides: a text or flag itself, the type of numbers, arrays and nodes, the code of
-    a function that holds nothing, the same of elements. None: of others more has to be looked at."""
+    """What decides in an object that a closure holds: a text or flag itself, the type of numbers, arrays and nodes, the
+    code of a function that holds nothing, the marks of elements. None: more of the object has to be looked at."""
     kind = type(x)
     if kind in WORDS:
         return x, kind
@@ -683,7 +683,7 @@ def note_operation(notes: list[Any], node: Any) -> None:
 
 
 def operands_read(record: Record) -> list[Any]:
-    """Of the operands and options of an operation: what is equal for equal ones."""
+    """Marks of the operands and options of an operation, equal for equal ones."""
     return [mark(on_host(v)) for v in record.saved[:-1]]
 
 

@@ -161,7 +161,7 @@ def random_like(rng: np.random.Generator, x: Any) -> Any:
 
 
 def conjugate(x: Any) -> Any:
-    """Of complex numbers; all else as it is."""
+    """The conjugate of complex numbers; anything else as it is."""
     return np.conjugate(x) if getattr(x, "dtype", None) is not None and x.dtype.kind == "c" else x
 
 

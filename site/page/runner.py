@@ -113,7 +113,7 @@ def name_nodes():
 
 
 def newest_result():
-    """Of the reader's results the one computed last."""
+    """The reader's result that was computed last."""
     results = [x for name, x in space.items() if isinstance(x, Operation) and not name.startswith("_")]
     return max([x for x in results if x.grad_fn is not None], key=lambda x: x.grad_fn.number, default=None)
 
