@@ -138,7 +138,7 @@ class Function:
 
 
 class RecordPlace:
-    """What ``ctx`` holds of an argument or a result of forward that the record keeps, which notices writes into them."""
+    """What ``ctx`` holds of an argument or result of forward that the record keeps: it notices writes into them."""
 
     __slots__ = ("is_result", "k")
 

@@ -18,14 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import array
 from ..backends.registry import family_of, layer_of
 from ..base import pytree
 from ..base.errors import CompileError, ConvergenceError, InputError, LostGradientError
 from ..base.lazy import load_package
 from ..base.modes import modes, switched
 from ..extending.function import Function
-from ..nodes.coercion import holds_node
 from ..nodes.nodes import NodeRole, value_of
 from ..table.shapes import Array, as_array, as_dtype, is_on_host
 from ..transforms.evaluation import plain_numbers
@@ -43,15 +41,10 @@ def scipy_integrate() -> Any:
 
 def real_array(x: Any, name: str) -> Array:
     """``x`` as an array of floats. Raises TypeError for complex numbers: the equation is that of real ones."""
-    x = stack_if_list(x)
+    x = as_array(x)
     if x.dtype.kind == "c":
         raise TypeError(f"{name} is complex: integrate real and imaginary part, np.concatenate([z.real, z.imag])")
     return x if x.dtype.kind == "f" else x.astype(float)
-
-
-def stack_if_list(x: Any) -> Array:
-    """Arrays and nodes as they are; of a list, which may have nodes in it, one array."""
-    return array(x) if isinstance(x, (list, tuple)) and holds_node(x) else as_array(x)
 
 
 def taken_apart(args: Any) -> tuple[list[Array], Callable[[Sequence[Any]], Any]]:
@@ -134,14 +127,14 @@ class Layout:
 
     def __init__(self, tree: Any, name: str, weak: Any = np.float64) -> None:
         self.name = name
-        tree = stack_if_list(tree) if is_list_of_numbers(tree) else tree
+        tree = as_array(tree) if is_list_of_numbers(tree) else tree
         leaves, self.paths = pytree.tree_leaves(tree), pytree.tree_paths(tree, name)
         for x, path in zip(leaves, self.paths, strict=True):
             if not pytree.is_number(x) or getattr(x, "dtype", np.dtype(type(x))).kind == "c":
                 what = f"{x.dtype}" if hasattr(x, "dtype") else type(x).__name__
                 raise TypeError(f"{path} is {what}: the unknowns are real numbers and arrays of them, in containers")
         self.shapes = [np.shape(x) for x in leaves]
-        self.dtypes = [x.dtype if is_float_array(x) else np.dtype(weak) for x in leaves]
+        self.dtypes = [x.dtype if is_real(x) and type(x) is not float else np.dtype(weak) for x in leaves]
         self.ends = [0, *accumulate([math.prod(shape) for shape in self.shapes])]
         self.size = self.ends[-1]
         self.dtype = np.result_type(np.float32, *self.dtypes)  # linear algebra has no half precision
@@ -153,11 +146,11 @@ class Layout:
     def ravel(self, tree: Any, what: str) -> Array:
         """A tree of these containers and shapes as a vector (n,). Raises InputError if it has others."""
         if not pytree.is_container(self.containers):
-            tree = stack_if_list(tree)
+            tree = as_array(tree)
         if pytree.tree_paths(tree) != pytree.tree_paths(self.containers):
             own = pytree.tree_paths(tree, "it")
             raise InputError(f"{what} has the parts {own}, but {self.name} has {self.paths}: the same are needed")
-        parts = [stack_if_list(x) for x in pytree.tree_leaves(tree)]
+        parts = [as_array(x) for x in pytree.tree_leaves(tree)]
         for x, shape, path in zip(parts, self.shapes, self.paths, strict=True):
             if np.shape(x) != shape:
                 raise InputError(f"{what} has shape {np.shape(x)} where {path} has {shape}: the same shape is needed")
@@ -176,12 +169,6 @@ class Layout:
             for part, shape, dtype in zip(parts, self.shapes, self.dtypes, strict=True)
         ]
         return pytree.tree_unflatten(self.containers, iter(made))
-
-
-def is_float_array(x: Any) -> bool:
-    """An array, node or NumPy number with a dtype of its own that can hold any value? Python's numbers have no
-    dtype."""
-    return getattr(getattr(x, "dtype", None), "kind", "") == "f"
 
 
 def is_list_of_numbers(x: Any) -> bool:

@@ -21,13 +21,13 @@ from ..base.errors import CompileError, ConvergenceError, InputError, NoRuleErro
 from ..base.lazy import load_package
 from ..base.modes import apart, modes, no_grad, switched
 from ..nodes.nodes import value_of
-from ..table.shapes import Array, is_on_host
+from ..table.shapes import Array, as_array, is_on_host
 from ..transforms.evaluation import plain_numbers
 from ..transforms.gradient import grad, value_and_grad
 from ..transforms.jacobian import hessian, jacobian
 from ..transforms.vjp_jvp import hvp
 from . import equations
-from .linear import DENSE, ONE_AT_A_TIME, Layout, Solve, refuse_outside, stack_if_list
+from .linear import DENSE, ONE_AT_A_TIME, Layout, Solve, refuse_outside
 
 # ---------------------------------------------------------------- roots and fixed points
 
@@ -271,7 +271,7 @@ def on_vectors(constraint: dict[str, Any], layout: Layout, rest: Callable[[], An
     asked, own = constraint["fun"], constraint.get("args")
 
     def h(x: Array) -> Array:
-        return np.reshape(stack_if_list(asked(layout.unravel(x), *(rest() if own is None else own))), -1)
+        return np.reshape(as_array(asked(layout.unravel(x), *(rest() if own is None else own))), -1)
 
     return as_constraint(h, layout.dtype, constraint["type"], method)
 
@@ -366,11 +366,11 @@ def argmin(
     layout, put, n = problem.layout, problem.put, problem.layout.size
 
     def objective(x: Array, *values: Array) -> Any:
-        return stack_if_list(f(layout.unravel(x), put(values)))
+        return as_array(f(layout.unravel(x), put(values)))
 
     def constraint(x: Array, *values: Array) -> Array:
         h: Any = equality
-        return np.reshape(stack_if_list(h(layout.unravel(x), put(values))), -1).astype(layout.dtype)
+        return np.reshape(as_array(h(layout.unravel(x), put(values))), -1).astype(layout.dtype)
 
     def lagrangian(y: Array, *values: Array) -> Any:
         if equality is None:
