@@ -136,9 +136,9 @@ def main(folder: Path) -> None:
     pdoc.render.configure(math=True, docformat="restructuredtext", search=True, template_directory=HERE / "templates")
     pdoc.render.env.globals["hidden_members"] = dict.fromkeys(NODES, HIDDEN)
     for name in [name for name, x in vars(autoflow.Node).items() if isinstance(x, Spelling)]:
-        delattr(autoflow.Node, name)  # x.int of another library is no type in an annotation
+        delattr(autoflow.Node, name)  # x.int of another library is not a type in an annotation
     for cls in (autoflow.Node, autoflow.Variable, autoflow.Constant, autoflow.Operation):
-        for name, member in vars(cls.role).items():  # node classes inherit from roles, which are no users' business
+        for name, member in vars(cls.role).items():  # node classes inherit from roles, which do not concern users
             if not name.startswith("_"):
                 setattr(cls, name, member)
     for cls in (autoflow.Variable, autoflow.Constant):

@@ -168,7 +168,7 @@ def letter(probe: str) -> str:
     >>> letter("np.convolve(W, v, mode='same')")
     'v'
     """
-    text = re.sub(r"\"[^\"]*\"|'[^']*'|lambda y|\.\w+", "", probe)  # names of methods and texts are no letters
+    text = re.sub(r"\"[^\"]*\"|'[^']*'|lambda y|\.\w+", "", probe)  # names of methods and texts are not letters
     (found,) = set(re.findall(r"\b[a-z]\b(?!=)", text)) & set(INPUTS)
     return str(found)
 

@@ -19,7 +19,7 @@ for _ in range(200):
     slope.zero_grad()  # gradients add up until they are set to zero
     intercept.zero_grad()
     loss.backward()
-    with af.no_grad():  # a step is no part of the loss
+    with af.no_grad():  # the step is not part of the loss
         slope -= 0.5 * slope.grad
         intercept -= 0.5 * intercept.grad
 

@@ -1,4 +1,4 @@
-"""A regression on a file of which only a part is in memory at a time.
+"""A regression on a file that is larger than memory: one part is read at a time.
 
 Shows af.data_parallel over a numpy.memmap, and an optimiser on top of it.
 """

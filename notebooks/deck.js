@@ -74,7 +74,7 @@ function cut(slide, part) {
 async function paged(slide) {
   const waiting = [...slide.children].flatMap((part) => (part.matches(".cell") ? [...part.children].flatMap(apart) : [part]));
   const heading = waiting.find((part) => HEADING.test(part.tagName)), done = [];
-  let page = slide, kept; // kept: so many parts are on the page, headings left out
+  let page = slide, kept; // kept: how many parts are on the page, without headings
   const turn = () => {
     page = done.length ? slide.cloneNode(false) : slide;
     page.replaceChildren();

@@ -46,7 +46,7 @@ class Grades:
         return sum([right for right, _ in self.verdicts.values()])
 
     def row(self) -> list[Any]:
-        """Of the table: the student, the points, what failed, and for each question 1, 0, or nothing."""
+        """A row of the table: the student, the points, what failed, and for each question 1, 0, or nothing."""
         from autoflow.lessons.checks import UNANSWERED
 
         marks = [int(right) if said not in {UNTRIED, UNANSWERED} else "" for right, said in self.verdicts.values()]
@@ -62,7 +62,7 @@ def grade(path: Path, lesson: str, seconds: float = SECONDS) -> Grades:
     """Run the notebook of a student and compare its answers.
 
     lesson : the name of its notebook without the number. seconds : for one cell.
-    ValueError if the lesson asks nothing; what ``nbformat`` raises if the file is no notebook.
+    ValueError if the lesson asks nothing; what ``nbformat`` raises if the file is not a notebook.
     """
     import nbformat
 

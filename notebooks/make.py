@@ -118,7 +118,7 @@ def without_spoilers(notebook: Any) -> Any:
 
 
 def environment(folder: str) -> dict[str, str]:
-    """Of the kernel: this checkout, nobody's settings, no program to start, one thread (so that sums are the same)."""
+    """The kernel's: this checkout, nobody's settings, no program to start, one thread (so that sums are the same)."""
     paths = [str(HERE.parent), os.environ.get("PYTHONPATH", "")]
     return {
         **os.environ, "PATH": folder, "IPYTHONDIR": folder, "PYTHONPATH": os.pathsep.join(filter(None, paths)),
@@ -158,14 +158,14 @@ def write_for_students(folder: Path, chosen: list[Path]) -> None:
 
 
 def write_worksheets(folder: Path, chosen: list[Path]) -> None:
-    """Of each lesson a page for paper, and one with the answers."""
+    """A page for paper for each lesson, and one with the answers."""
     import handouts
 
     handouts.write_worksheets(folder, chosen)
 
 
 def write_slides(folder: Path, chosen: list[Path]) -> None:
-    """Of each lesson a page that is shown on the wall, and its lecture."""
+    """A page to be shown on the wall for each lesson, and its lecture."""
     import decks
 
     decks.write_slides(folder, chosen)

@@ -104,7 +104,7 @@ def runner() -> Any:
 
 
 def draw_examples() -> list[dict[str, Any]]:
-    """Of each example what Python would answer. Raises RuntimeError if it would answer with an error."""
+    """What Python would answer to each example. Raises RuntimeError if it would answer with an error."""
     python, drawn = runner(), []
     for name, code in EXAMPLES:
         answer = json.loads(python.run(code))

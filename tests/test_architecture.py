@@ -8,6 +8,7 @@ import pkgutil
 import re
 import sys
 import textwrap
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -266,6 +267,16 @@ def test_the_rooms_are_few_and_the_tour_names_them():
     assert len(named) == len(set(named))
     assert set(named) == {path.removesuffix(".py") for path in rooms}
     assert set(MAY_IMPORT) == set(named) - {"__init__"} - STAY
+
+
+# Classes that share a name with another one, in rooms apart.
+TWO_MEANINGS = {"History", "Operand", "Rule"}
+
+
+def test_a_class_has_a_name_of_its_own():
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in PACKAGE.rglob("*.py")]
+    names = Counter([n.name for tree in trees for n in tree.body if isinstance(n, ast.ClassDef)])
+    assert {name for name, n in names.items() if n > 1} <= TWO_MEANINGS
 
 
 def test_no_public_name_hides_a_module():

@@ -41,7 +41,7 @@ ELSEWHERE = {
     "implicit/equations.py": ("implicit/test_points.py implicit/test_optima.py", "what root and argmin are made of"),
     "doctor/*": ("doctor", "findings: each by a sick program and its healthy twin"),
     "livepage/*": ("livepage", "a page: tested by what it says, and in the browser"),
-    "lessons/*": ("lessons test_lessons.py", "questions: all are asked and answered there, and behind the notebooks"),
+    "lessons/exercises.py": ("test_lesson_questions.py", "checks of answers: all are asked and answered there"),
     "mypy_plugin.py": ("test_typing.py", "what mypy finds with it is tested there"),
     "nn/init.py": ("nn/test_layers.py", "the numbers with which layers begin"),
     "nn/losses.py": ("nn/test_functions.py", "functions of networks are in one table there"),
@@ -52,7 +52,8 @@ ELSEWHERE = {
     "nodes/records.py": ("nodes/test_nodes.py backprop/test_engine.py", "what nodes remember, and the engine walks"),
     "nodes/versions.py": ("nodes/test_written_past.py forward/test_inplace.py", "seen only when something is written"),
     "optim/*": ("optim/test_optim.py", "small files that are used together, compared with PyTorch together"),
-    "parallel/*": ("test_parallel.py test_parallel_engines.py", "a pipeline: tested by what af.data_parallel gives"),
+    "parallel/engines.py": ("test_parallel.py test_parallel_engines.py", "by what af.data_parallel gives on each"),
+    "parallel/tasks.py": ("test_parallel.py", "parts, sums and programs: by what af.data_parallel gives"),
     "pictures/*": ("pictures", "tested by what is drawn: one file for each format, view and promise"),
     "program/source.py": ("program/test_names.py", "what an expression is, as its names say"),
     "program/watch.py": ("program/test_turns.py", "what it sees are the turns"),
@@ -67,7 +68,12 @@ ELSEWHERE = {
     "scipy/special.py": ("test_scipy_twins.py", "the twin of a SciPy module, compared with it"),
     "scipy/stats/*": ("scipy/stats/test_continuous.py", "one table of distributions goes through all methods there"),
     "table/*": ("rules", "what rows are made of: each row goes through it"),
-    "transforms/*": ("transforms/test_transforms.py", "one table of functions goes through all of them"),
+    "transforms/evaluation.py": ("transforms/test_proofs.py", "all transforms begin with it, and with its proofs"),
+    "transforms/gradient.py": ("transforms/test_transforms.py", "one table of functions goes through all transforms"),
+    "transforms/jacobian.py": (
+        "transforms/test_transforms.py transforms/test_batched_passes.py transforms/test_sparse_jacobian.py",
+        "the same table; many passes as one; patterns"),
+    "transforms/vjp_jvp.py": ("transforms/test_transforms.py transforms/test_gauss_newton.py", "the same table; G v"),
 }
 # fmt: on
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import DataError
-from ..base.types import Array as Array
+from ..base.types import Array as Array, BatchLayer
 
 NODE_TYPES: dict[type, NodeTypes] = {}  # array type -> its node classes
 CHANGE = Lock()  # one thread may register a library while a recording ends in another
@@ -188,6 +188,11 @@ def family_of(x: Any) -> NodeTypes | None:
     """The node classes for arrays like ``x``; None if the type of ``x`` is not registered."""
     kind = array_type(x)
     return None if kind is None else NODE_TYPES[kind]
+
+
+def layer_of(x: Any) -> BatchLayer | None:
+    """The layer whose batch ``x`` hides, also if it is a node; None for other arrays."""
+    return getattr(x, "batch_layer", None)
 
 
 def on_host(x: Array) -> Array:

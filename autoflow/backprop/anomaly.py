@@ -29,7 +29,7 @@ from ..nodes.records import Record, extend, holder_name
 from ..nodes.versions import FreedArray, caller, user_frame
 from ..table.shapes import sum_to
 from ..table.vjps import VJP
-from .engine import Opened, OpenRecord, Pair
+from .hooks import Opened, OpenRecord, Pair
 
 # ---------------------------------------------------------------- anomaly mode: the first NaN or infinity
 
@@ -161,19 +161,19 @@ def first_bad(x: Any) -> str | None:
     return f"{x[place]} at index {place}" if place else str(x[()])
 
 
-def shapes(record: Any) -> str:
+def shapes(record: Record) -> str:
     """``(3,), (3,) -> (3,)``: of the operands and the result."""
     operands = [str(getattr(value, "shape", ())) for value in record.saved[: len(record.parents)]]
     return f"{', '.join(operands)} -> {record.shape}"
 
 
-def line_of(record: Any) -> str:
+def line_of(record: Record) -> str:
     """The file and line where the user computed it."""
     line = record.extra and record.extra.line
     return f"at {line}" if line else "outside this mode (have the forward pass in it too, to see the line)"
 
 
-def add_line(error: Exception, record: Any) -> None:
+def add_line(error: Exception, record: Record) -> None:
     """Add to the error what was being differentiated."""
     if not isinstance(error, AnomalyError):
         error.add_note(f"while differentiating {record.node_name}, computed {line_of(record)}")

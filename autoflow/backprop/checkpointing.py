@@ -24,14 +24,13 @@ from ..base.modes import MODES, listening, modes
 from ..base.numbering import now
 from ..base.pytree import tree_leaves, tree_map, tree_unflatten
 from ..base.transformed import FunctionOfFunction
-from ..extending.joint import Gathered, Parts, joined, joint_row, own_result, record_results
+from ..extending.joint import Gathered, Parts, one_root, own_result, record_results, step_row
 from ..nodes import versions
 from ..nodes.grads import add_gradients, cast_gradient
 from ..nodes.nodes import NodeRole, VariableRole, gradient_target, value_of
 from ..nodes.records import Record, extend, holder_name
 from ..nodes.versions import COPY_BYTES, FreedArray
 from ..rules.linalg import indexed_sum
-from ..table.table import Rule
 from . import engine
 from .anomaly import check_operation
 from .opening import on_arrays, on_nodes, wrap_by_modes
@@ -114,7 +113,8 @@ class Segment:
                 arrays[j] = z.copy(order="K")  # f may keep the node, or what it is a view of
         operands: Gathered = (values, list(sources), {}, [])
         several = len(live) > 1
-        nodes = record_results(_row(len(sources)), operands, [self], arrays, several)
+        row = step_row(Segment, "checkpoint", len(sources), range(len(sources)))
+        nodes = record_results(row, operands, [self], arrays, several)
         for k, node in zip(live, nodes if several else [nodes], strict=True):
             results[k] = node
         return tree_unflatten(answer, results)
@@ -184,17 +184,10 @@ class Segment:
         record = saved[-1]
         arrived = g.grads if isinstance(g, Parts) else {0: g}
         roots = [root for root in self.again(record) if root is not None]
-        root = joined([roots[j] for j in arrived], list(arrived.values()))
+        root = one_root([roots[j] for j in arrived], list(arrived.values()))
         open_record = wrap_by_modes((on_nodes if modes().recording else on_arrays)(-1))
         pairs = dict(engine.pull_back(root, Parts({}), open_record, add=add_gradients, stop=set(record.parents)))
         return [cast_gradient(pairs[x], x.dtype) if x in pairs else None for x in record.parents]
-
-
-@functools.cache
-def _row(n: int) -> Rule:
-    """The row of checkpoints with ``n`` sources."""
-    names = [f"x{k}" for k in range(n)]
-    return joint_row("checkpoint", names, ["segment"], joint=lambda g, saved: saved[n](g, saved), needs=range(n))
 
 
 def roots_of(answer: Any) -> list[Any]:

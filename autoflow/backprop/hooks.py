@@ -22,8 +22,12 @@ from ..nodes.cuts import explain
 from ..nodes.grads import cast_gradient, check_numbers
 from ..nodes.nodes import NodeRole, VariableRole, constant_from, current_record, unwritable, value_of
 from ..nodes.records import Record, extend, holder_name
+from . import engine
 
 Hook = Callable[[Any], Any]
+Pair = engine.Pair[Record]  # these three: of a pass through our records
+Opened = engine.Opened[Record]
+OpenRecord = engine.OpenRecord[Record]
 SERIAL = count()
 LEAF_HOOKS: dict[int, Any] = {}  # id of a Variable -> a reference, and its hooks; of records they are in ``extra``
 

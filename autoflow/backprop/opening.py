@@ -2,8 +2,8 @@
 
 The engine hands each record its cotangent, dL/d(result), and asks how to run its row. :func:`on_arrays` answers with
 plain arrays (fast, nothing recorded); :func:`on_nodes` with nodes, so that NumPy's functions record what the row does,
-and the gradient can be differentiated again. It is the same row. These two stand in the last section; what they use
-comes before them.
+and the gradient can be differentiated again. It is the same row. These two are in the last section, after what they
+use.
 
 Gradients in place, and in blocks. In a backward pass most gradients are read once: ``g`` goes into ``g * y``, and is
 forgotten. So what an elementwise row sends to the last of its operands, and the sum of two contributions, can be
@@ -48,8 +48,7 @@ from ..table.shapes import DOUBLE, Array, sum_to
 from ..table.table import Rule
 from ..table.vjps import VJP
 from . import engine
-from .engine import Opened, OpenRecord, Pair
-from .hooks import run_hooks
+from .hooks import Opened, OpenRecord, Pair, run_hooks
 
 # ---------------------------------------------------------------- gradients in place: over one that is read no more
 
@@ -147,7 +146,8 @@ def calibrate_counts() -> tuple[int, tuple[int, int]]:
 
     x = Toy()
     for _ in range(40):  # Python adapts its code while it runs
-        engine.pull_back(Toy(Toy(x), Toy(x)), np.zeros(2) + 1.0, open_record, add=add)
+        toy: Any = Toy(Toy(x), Toy(x))
+        engine.pull_back(toy, np.zeros(2) + 1.0, open_record, add=add)
     del in_step[0::3]  # the first of each pass: the seed, which is held by us as well
     known = {*in_step} == {KNOWN[0]} and {*in_sum} == {KNOWN[1]}
     return KNOWN if known else (0, (0, 0))

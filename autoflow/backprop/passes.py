@@ -26,8 +26,7 @@ from ..nodes.nodes import Array, NodeRole, VariableRole, constant_from, gradient
 from ..nodes.rebinding import check_left, original_of, rebound
 from ..nodes.records import Record
 from . import engine, opening
-from .engine import OpenRecord, Pair
-from .hooks import LEAF_HOOKS, hooks_of, run_hooks
+from .hooks import LEAF_HOOKS, OpenRecord, Pair, hooks_of, run_hooks
 from .opening import on_arrays, on_nodes, wrap_by_modes
 
 # ---------------------------------------------------------------- calls without NumPy's warnings
@@ -114,7 +113,7 @@ def backward(root: Any, seed: Any = None, *, create_graph: bool = False, keep_gr
 
 
 def set_gradients(
-    root: Any, record: Any, seed: Any, create_graph: bool, limit: int | None, extra_uses: dict[Record, int]
+    root: Any, record: Record, seed: Any, create_graph: bool, limit: int | None, extra_uses: dict[Record, int]
 ) -> None:
     """The pass, and what it leaves in ``.grad``. (When it returns, the pairs of a large pass are freed before the
     collector runs again: else it would scan them all.)"""
@@ -192,7 +191,7 @@ def run_pass(
 
 
 def carry_back(
-    root: Any, record: Any, seed: Any, create_graph: bool, limit: int | None, stop: Collection[Any],
+    root: Any, record: Record, seed: Any, create_graph: bool, limit: int | None, stop: Collection[Any],
     extra_uses: dict[Record, int],
 ) -> list[Pair]:  # fmt: skip
     """:func:`run_pass`, from the record of ``root``, whose graph was surveyed."""

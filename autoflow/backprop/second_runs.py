@@ -204,8 +204,8 @@ STORE = dis.opmap["STORE_ATTR"]
 
 
 def of_functions(always: bool) -> Referents:
-    """What functions refer to. Of one without attributes the dict for them only if it sets some, or ``always``: another
-    function may set them."""
+    """What functions refer to. The dict of a function without attributes counts only if it sets some, or ``always``:
+    another function may set them."""
 
     def find(x: Any) -> Iterable[Any]:
         code, own = x.__code__, x.__dict__
@@ -239,7 +239,7 @@ def is_busy(kind: type) -> bool:
 
 
 def of_library(module: str | None) -> bool:
-    return str(module).partition(".")[0] in LIBRARIES  # Cython has types whose module is no text
+    return str(module).partition(".")[0] in LIBRARIES  # Cython has types whose module is not a string
 
 
 @functools.cache
@@ -339,7 +339,7 @@ PLAIN = (int, float, complex, bool, str, type(None), slice, type(...), np.generi
 
 
 def checksum(array: Array) -> int:
-    """The checksum of the bytes of all elements in the order of their indices, whatever that in memory."""
+    """The checksum of the bytes of all elements in the order of their indices, however they lie in memory."""
     return 0 if array.dtype.hasobject else zlib.crc32(np.ravel(array).view(np.uint8).data)
 
 

@@ -60,7 +60,7 @@ from .hooks import hooks_of
 SILENT = (types.ModuleType, FunctionOfFunction, DuckArray, *second_runs.IN_C)
 SEARCHED = 2000  # objects are looked at before a run that may be abandoned
 COPIED = 2**26  # bytes of arrays that are copied; larger ones are locked
-ON_DEVICE = 16  # and that many times as many on a device, which copies faster, and where nothing can be locked
+ON_DEVICE = 16  # times as many on a device, which copies faster, and where nothing can be locked
 GRADIENT = ("_raw_grad", "_shown_grad", "_name")  # slots of a node that a pass or its owner may set
 OF_VARIABLES = ("_value", "_number", "_live", *GRADIENT)
 OF_NODES = ("__class__", "_value", "_operand", "_record", "_view", "_number", "_count", *GRADIENT)
@@ -70,7 +70,7 @@ NOTHING = nullcontext()
 HOSTS = {"idlelib", "debugpy", "pydevd", "_pydevd_bundle", "_pydev_bundle"}  # they may lie beside Python
 
 
-class Kind(NamedTuple):
+class Lens(NamedTuple):
     """How a kind of state is read from its place, written back, and compared. ``write`` returns False if it cannot."""
 
     read: Callable[[Any], Any]
@@ -82,7 +82,7 @@ class Snapshot:
     """The state of all that can be reached from ``roots``; :meth:`restore` puts it back, as often as wanted."""
 
     def __init__(self, *roots: Any) -> None:
-        self.notes: list[tuple[Kind, Any, Any]] = []  # how, where, what
+        self.notes: list[tuple[Lens, Any, Any]] = []  # how, where, what
         self.large: list[np.ndarray] = []
         self.iterators: list[tuple[Any, Any, list[Any]]] = []
         found = second_runs.reachable(*roots)
@@ -100,7 +100,7 @@ class Snapshot:
         if type(x).__module__ != "_io" or (not x.closed and x.seekable()):
             self.iterators.append((x, position_of(x), gc.get_referents(x)))
 
-    def note_attributes(self, x: Any, slots: list[str], how: Kind | None = None) -> None:
+    def note_attributes(self, x: Any, slots: list[str], how: Lens | None = None) -> None:
         """Note the attributes of any other object, and of one of a class that is derived from a kind of container,
         generator ... also what that kind has."""
         if how is not None:
@@ -110,7 +110,7 @@ class Snapshot:
         for slot in slots:
             self.keep(SLOT, (x, slot))
 
-    def keep(self, kind: Kind, place: Any) -> None:
+    def keep(self, kind: Lens, place: Any) -> None:
         """Note the state of a place."""
         self.notes.append((kind, place, kind.read(place)))
 
@@ -137,12 +137,12 @@ class Snapshot:
         record, value = None, x._value
         if not isinstance(x, VariableRole):
             with suppress(InPlaceError):  # its base has another shape since
-                current_record(x)  # a view is brought up to date by looking at it, which is no change
+                current_record(x)  # looking at a view brings it up to date, which changes nothing
             record = getattr(x, "_record", None)
         for holder in (x,) if record is None else (x, record):  # of Operations it has name, gradient and hooks
             self.keep(NODE, holder)
             self.keep(HOOKS, holder)
-        if not is_array(type(value)):
+        if not is_array_type(type(value)):
             return
         if self.has_room(value):
             self.notes.append((ARRAY, value, value.copy(order="K")))
@@ -206,7 +206,7 @@ def note_of(kind: type) -> Callable[[Snapshot, Any], None] | None:
             return partial(Snapshot.note_attributes, slots=slots, how=how)
     if issubclass(kind, NodeRole):
         return Snapshot.note_node
-    if issubclass(kind, np.ndarray) or is_array(kind):
+    if issubclass(kind, np.ndarray) or is_array_type(kind):
         return Snapshot.note_array
     if issubclass(kind, type):
         return lambda s, x: s.keep(CLASS, x) if second_runs.is_users(x) else None
@@ -359,7 +359,7 @@ def refill_flag(x: np.ndarray, state: bool) -> None:
         x.flags.writeable = state
 
 
-def is_array(kind: type) -> bool:
+def is_array_type(kind: type) -> bool:
     """Is this a type of arrays, of NumPy or of another library, that have numbers of their own?"""
     return registered_type(kind) is not None and not issubclass(kind, DuckArray)
 
@@ -469,37 +469,37 @@ def same_numbers(x: Array, state: Array) -> bool:
 
 # How these are noted, where that is quicker than to read them: of globals the search has done it.
 READ_ONCE: dict[type, Callable[[Any], Any]] = {dict: dict.copy, second_runs.Globals: operator.attrgetter("found")}
-FLAG = Kind(versions.is_writeable, refill_flag, operator.is_)
-ARRAY = Kind(lambda x: x, refill_array, same_numbers)
-DICT = Kind(lambda x: dict(dict.items(x)), refill_mapping, same_objects)
-ATTRIBUTES = Kind(
+FLAG = Lens(versions.is_writeable, refill_flag, operator.is_)
+ARRAY = Lens(lambda x: x, refill_array, same_numbers)
+DICT = Lens(lambda x: dict(dict.items(x)), refill_mapping, same_objects)
+ATTRIBUTES = Lens(
     lambda x: (vars(x), dict(vars(x))), refill_attributes,
     lambda a, b: a[0] is b[0] and same_objects(a[1], b[1]),
 )  # fmt: skip
-CLASS = Kind(lambda x: dict(vars(x)), refill_class, same_objects)
-DECIMAL = Kind(operator.methodcaller("__reduce__"), lambda x, state: x.__init__(*state[1]), operator.eq)
-NODE = Kind(lambda x: [getattr(x, slot, MISSING) for slot in slots_of_node(x)],
+CLASS = Lens(lambda x: dict(vars(x)), refill_class, same_objects)
+DECIMAL = Lens(operator.methodcaller("__reduce__"), lambda x, state: x.__init__(*state[1]), operator.eq)
+NODE = Lens(lambda x: [getattr(x, slot, MISSING) for slot in slots_of_node(x)],
             lambda x, state: refill_named(slots_of_node(x), x, state), same_objects)  # fmt: skip
-HOOKS = Kind(lambda x: {when: dict(table) for when, table in hooks_of(x).items()}, refill_hooks, operator.eq)
-SLOT = Kind(lambda place: [getattr(place[0], place[1], MISSING)], refill_slot, same_objects)
-BYTES = Kind(bytes, refill_bytes, second_runs.same_state)
-NUMPYS_BITS = Kind(second_runs.state_of_own, second_runs.put_state, second_runs.same_state)
-KINDS_OF: list[tuple[Any, Kind]] = [
-    (OrderedDict, Kind(lambda x: dict(OrderedDict.items(x)), partial(refill_mapping, base=OrderedDict), same_objects)),
+HOOKS = Lens(lambda x: {when: dict(table) for when, table in hooks_of(x).items()}, refill_hooks, operator.eq)
+SLOT = Lens(lambda place: [getattr(place[0], place[1], MISSING)], refill_slot, same_objects)
+BYTES = Lens(bytes, refill_bytes, second_runs.same_state)
+NUMPYS_BITS = Lens(second_runs.state_of_own, second_runs.put_state, second_runs.same_state)
+KINDS_OF: list[tuple[Any, Lens]] = [
+    (OrderedDict, Lens(lambda x: dict(OrderedDict.items(x)), partial(refill_mapping, base=OrderedDict), same_objects)),
     (dict, DICT),
-    *[(base, Kind(lambda x, base=base: [*base.__iter__(x)], partial(refill_elements, base), same_objects))  # type: ignore[misc]
+    *[(base, Lens(lambda x, base=base: [*base.__iter__(x)], partial(refill_elements, base), same_objects))  # type: ignore[misc]
       for base in (list, deque, set)],
     ((bytearray, array.array, ctypes.Structure.__base__), BYTES),
-    (types.CellType, Kind(lambda x: [cell_value(x)], partial(refill_named, ("cell_contents",)), same_objects)),
-    *[(kind, Kind(operator.attrgetter(*names), partial(refill_named, names), same_objects))
+    (types.CellType, Lens(lambda x: [cell_value(x)], partial(refill_named, ("cell_contents",)), same_objects)),
+    *[(kind, Lens(operator.attrgetter(*names), partial(refill_named, names), same_objects))
       for kind, names in ((types.FunctionType, OF_FUNCTIONS), (BaseException, ("args", "__traceback__")))],
     # The text or bytes in a file in memory, and its position; None if it is closed.
-    *[(base, Kind(lambda x: None if x.closed else x.__getstate__()[:-1], partial(refill_file, base), operator.eq))
+    *[(base, Lens(lambda x: None if x.closed else x.__getstate__()[:-1], partial(refill_file, base), operator.eq))
       for base in (io.StringIO, io.BytesIO)],
-    (second_runs.Globals, Kind(second_runs.Globals.values, refill_names, same_objects)),
-    (random.Random, Kind(second_runs.state_of, second_runs.put_state, operator.eq)),
-    (second_runs.GENERATORS, Kind(second_runs.state_of, second_runs.put_state, second_runs.same_state)),
-    (np.random.SeedSequence, Kind(operator.attrgetter("state"), lambda x, s: x.__init__(**s), second_runs.same_state)),
+    (second_runs.Globals, Lens(second_runs.Globals.values, refill_names, same_objects)),
+    (random.Random, Lens(second_runs.state_of, second_runs.put_state, operator.eq)),
+    (second_runs.GENERATORS, Lens(second_runs.state_of, second_runs.put_state, second_runs.same_state)),
+    (np.random.SeedSequence, Lens(operator.attrgetter("state"), lambda x, s: x.__init__(**s), second_runs.same_state)),
 ]  # fmt: skip
 
 

@@ -23,7 +23,7 @@ def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
 
 
 def in_order(needs: Mapping[K, Iterable[K]], rank: Callable[[K], Any]) -> list[K]:
-    """The keys, each behind those that it needs. Of those that may come next, the one of the lowest rank comes.
+    """The keys, each behind those that it needs. The next one is the one of lowest rank among those that may come.
 
     needs : for each key the keys that it needs, which are keys of ``needs`` as well.
 

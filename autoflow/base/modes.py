@@ -21,6 +21,7 @@ from .lazy import later
 from .numbering import now
 from .process import Lock, finally_
 from .transformed import FunctionOfFunction
+from .types import BatchLayer
 
 # ---------------------------------------------------------------- switches: one frozen Modes, and how it is changed
 
@@ -63,7 +64,7 @@ class Modes:
     autocast: Any = None  # the dtype in which products are computed, see forward/mixed_precision.py
     wrap_open_record: Any = None  # around ``open_record`` of backward passes: by af.compile and af.vmap
     apart: int = 0  # in a user's function of plain arrays: the number at its start, what is older is from outside
-    layer: Any = None  # the innermost af.vmap that is running, see batching/batched.py
+    layer: BatchLayer | None = None  # the innermost af.vmap that is running, see batching/batched.py
     own_memory: Any = None  # makes an array that will be filled: by af.compile and af.vmap, of arrays of theirs
     blocks: tuple[tuple[Any, Any], ...] = field(default=(), compare=False, repr=False)  # open: (block, modes before it)
     fast_path_limit: int = field(init=False)  # up to that size the fast path may record by itself; -1 where it may not

@@ -34,6 +34,11 @@ class Kind:
         numbers: Any = iter(range(number, MOST))
         self.tick, self.left = numbers.__next__, numbers.__length_hint__
 
+    def count_with(self, other: Kind) -> None:
+        """Take the running numbers of another kind from now on."""
+        KINDS.pop(id(self), None)
+        self.tick, self.left = lambda: other.tick(), lambda: other.left()
+
 
 def reset() -> None:
     """Start the numbers in default names at 0 again. Creation numbers continue, and no existing node changes.

@@ -160,7 +160,7 @@ def warm_allocator() -> None:
     np.empty(2**22 - 1024)
 
 
-# ---------------------------------------------------------------- threads of which Python knows nothing
+# ---------------------------------------------------------------- threads that Python does not know
 
 
 def hidden_threads(known: list[threading.Thread]) -> int:

@@ -44,7 +44,7 @@ def is_number(x: Any) -> bool:
 
 def kind_of(x: Any, of_object: Callable[[Any], Any] = type) -> Any:
     """What two calls must have in common to be proved by one of them: containers, classes and shapes and dtypes of
-    arrays, texts and flags. ``of_object``: the same of what is none of these, such as a function."""
+    arrays, texts and flags. ``of_object``: the same for anything else, such as a function."""
     kind = type(x)
     if kind in (str, bool, bytes, np.bool_):
         return x

@@ -102,7 +102,7 @@ def no_attribute(module: str, name: str) -> AttributeError:
 
 
 def advise(word: str) -> str:
-    """What to write for a keyword of another library; empty if it is none.
+    """What to write for a keyword of another library; empty for any other word.
 
     >>> advise("keepdim")
     'for keepdim= write keepdims='

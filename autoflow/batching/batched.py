@@ -30,6 +30,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..backends.duck_arrays import NESTED, NP, QUESTIONS, DuckArray, flags_of, flat, is_ours, private, tuple_like
+from ..backends.registry import layer_of as layer_of
 from ..base.errors import BatchError
 from ..base.lazy import ROWS
 from ..base.modes import modes, switched
@@ -41,11 +42,6 @@ from ..table.shapes import Array, innermost, without_history
 from ..table.table import Rule
 
 # ---------------------------------------------------------------- questions about arrays that hide a batch
-
-
-def layer_of(x: Any) -> Any:
-    """The layer whose batch ``x`` hides, also if it is a node; None for other arrays."""
-    return getattr(x, "batch_layer", None)
 
 
 NO_ARRAYS = frozenset({np.ndarray, int, float, bool, str, type(None), type})

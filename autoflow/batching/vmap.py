@@ -34,7 +34,7 @@ from .looping import KNOWN, SAID, is_same, remember
 
 # A NumPy array (a seed, a start value) is the same for all examples; pictures, texts, and np.put on nodes want numbers.
 RUNNING = Registration(
-    Batched, [], from_numpy=lambda x: Batched(x, modes().layer, mapped=False),
+    Batched, [], from_numpy=lambda x: Batched(x, modes().layer, mapped=False),  # type: ignore[arg-type]  # there is one
     to_numpy=lambda x: x.refuse_number("what a picture, a text, or a function that looks at numbers wants"),
     call=lambda function, x: x.run_each(function, (x,), {}, ""),
 )  # fmt: skip

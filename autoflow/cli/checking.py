@@ -86,7 +86,7 @@ def log_runs(program: str, arguments: Sequence[str], shown: bool) -> tuple[int, 
 
 
 def environment() -> dict[str, str]:
-    """Of the runs: sets have the same order in each, and autoflow is found where it was found now."""
+    """The environment of the runs: sets have the same order in each, and autoflow is found where it was found now."""
     here = str(Path(__file__).parents[2])
     return os.environ | {"PYTHONHASHSEED": "0", "PYTHONPATH": os.pathsep.join([here, os.environ.get("PYTHONPATH", "")])}
 
@@ -107,13 +107,13 @@ def first_difference(one: Sequence[str], two: Sequence[str]) -> str:
 def run_program(log: str, program: str, *arguments: str) -> None:
     """One run, in this process, which is its own."""
     with open(log, "w", encoding="utf-8") as file:
-        notes = (lambda node: file.write(line_of(node) + "\n"),)
+        notes = (lambda node: file.write(log_line(node) + "\n"),)
         with switched(shadow=RUNS[Path(log).name], keep=sys.maxsize, listeners=notes):
             run_as_main(program, *arguments)
 
 
-def line_of(node: Any) -> str:
-    """Of an operation that was just recorded: its name, the line, what it read, and what of that has no history."""
+def log_line(node: Any) -> str:
+    """One line about an operation that was just recorded: its name, its place, what it read, what had no history."""
     record = current_record(node)
     read = operands_read(record)
     plain = [x for x, parent in zip(read, record.parents, strict=False) if parent is None]

@@ -132,7 +132,7 @@ class Calculator:
                 case ast.Expr(value=formula):
                     result = self.value(formula)
                 case _:
-                    raise Refused(f"{ast.unparse(statement)[:60]!r} is no formula; write  a = x + y; a * a")
+                    raise Refused(f"{ast.unparse(statement)[:60]!r} is not a formula; write  a = x + y; a * a")
         if result is None:
             raise Refused("there is no formula")
         return result

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..backprop.anomaly import first_bad
-from ..backprop.engine import Opened, OpenRecord, Pair
+from ..backprop.hooks import Opened, OpenRecord, Pair
 from ..base.modes import switched
 from ..base.numbering import now
 from ..nodes.nodes import NodeRole, VariableRole, value_of

@@ -67,7 +67,7 @@ def primitive(
     """Make ``function`` one operation of the graph, whose derivatives :meth:`Primitive.defvjp` gives. A decorator.
 
     The function gets plain arrays and returns one. Parameters with a derivative may be nodes, and arrive read-only; the
-    others, wherever they stand, may be anything: functions, texts, None, plain arrays. ``label`` and ``latex`` (with
+    others, at any place, may be anything: functions, texts, None, plain arrays. ``label`` and ``latex`` (with
     ``$x`` for an argument) are for pictures. ``elementwise=True``: arguments broadcast, and the table undoes that in
     the derivatives.
     ``writable=True``: the function gets copies of arrays, for one that writes into them, or is in Cython and takes no
@@ -114,7 +114,8 @@ def _defjvp(function: Any, words: dict[str, Any], /, **tangents: Derivative) -> 
     """Give a primitive its tangents: one function per argument that has a derivative."""
     old = RULES.get(function)
     if missing := tangents.keys() - (old.derivatives if old else {}).keys():
-        raise NoRuleError(f"{function.__name__} has no vjp by {', '.join(sorted(missing))}: give it with defvjp first")
+        names = ", ".join(sorted(missing))
+        raise NoRuleError(f"{function.__name__} has no vjp with respect to {names}: give it with defvjp first")
     function.tangents.update(tangents)
     return _defvjp(function, words)
 
@@ -178,8 +179,8 @@ def _register(
     row.latex = latex or rf"\operatorname{{{function.__name__}}}\left({operands}\right)"
     old = RULES.setdefault(function, row)
     if function in OWN and not isinstance(function, np.ufunc) and old.names != row.names:
-        row.tick = lambda: old.tick()
-        RULES[function] = row  # what was recorded keeps the old one, in whose order its operands stand
+        row.count_with(old)
+        RULES[function] = row  # what was recorded keeps the old one, which has the order of its operands
     elif old is not row:  # in many closures already: let the old row become the new one
         _become(old, row)
     OWN.add(function)
@@ -231,7 +232,7 @@ class OwnRule(Rule):
 def _row(function: Any, parameters: list[inspect.Parameter], derivatives: Any, elementwise: bool | None) -> Rule:
     """The row, with what a user's functions need in addition: arguments in any order, keyword-only options, and checks
     of the results. Arguments that have a derivative come first in the row; all others are options, which may be
-    anything. Of a ufunc all are arrays."""
+    anything. All arguments of a ufunc are arrays."""
     given = [p.name for p in parameters]
     is_ufunc = isinstance(function, np.ufunc)
     first = [name for name in given if is_ufunc or name in derivatives]
@@ -293,16 +294,18 @@ def checked_derivative(
     known = {*names, *result} | {f"{word}_{what}" for word in (*names, *result) for what in ("shape", "dtype")}
     words = [p.name for p in parameters]
     if not words or (words[0] != "g" and (words[0] in known or "g" in set(words[1:]) - {*names})):
-        raise TypeError(f"the derivative of {function} by {name} gets g = dL/d(result) first, not ({', '.join(words)})")
+        raise TypeError(
+            f"the derivative of {function} with respect to {name} gets g = dL/d(result) first, not ({', '.join(words)})"
+        )
     places = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     read = [p for p in parameters[1:] if p.name in known and p.kind in places]
     left = [p for p in parameters[1:] if p not in read]
     wrong = [p.name for p in left if p.default is p.empty or p.name in known]
     if wrong or parameters[0].kind not in places:
         raise TypeError(
-            f"the derivative of {function} by {name} reads {', '.join(wrong or words)}, which is not known there. "
-            f"After g it may read {', '.join(names)}, the result as {' or '.join(result) or 'nothing'}, and their "
-            f"shapes and dtypes ({names[0]}_shape, {names[0]}_dtype)"
+            f"the derivative of {function} with respect to {name} reads {', '.join(wrong or words)}, which is not "
+            f"known there. After g it may read {', '.join(names)}, the result as {' or '.join(result) or 'nothing'}, "
+            f"and their shapes and dtypes ({names[0]}_shape, {names[0]}_dtype)"
         )
     if not left:
         return derivative
@@ -318,6 +321,7 @@ def _checked_vjp(vjp: Any, row: Rule, k: int, of: int | None = None) -> Any:
     """A user's derivative with respect to operand k, whose result is checked: it is like that operand, or like
     ``saved[of]``."""
     of, like = (k, row.names[k]) if of is None else (of, "the result")
+    what = f"the derivative of {row.name} with respect to {row.names[k]}"
 
     def pulling(g: Any, saved: tuple[Any, ...]) -> Any:
         given = [read_only(x) if type(x) is np.ndarray else x for x in saved]  # others read them, too
@@ -326,15 +330,12 @@ def _checked_vjp(vjp: Any, row: Rule, k: int, of: int | None = None) -> Any:
         shape = like_this.shape if hasattr(like_this, "shape") else np.shape(like_this)
         dtype = getattr(like_this, "dtype", g.dtype)
         if g.dtype.kind != "c":  # else a real argument is sent the real part
-            check_numbers(sent, dtype, f"the derivative of {row.name} by {row.names[k]}", like)
+            check_numbers(sent, dtype, what, like)
         if not hasattr(sent, "dtype"):
             sent = np.asarray(sent, g.dtype)
         sent = in_kind_of(dtype, sent)
         if sent.shape != shape:
-            raise GradientShapeError(
-                f"the derivative of {row.name} by {row.names[k]} returned shape {sent.shape}, but {like} has "
-                f"shape {shape}"
-            )
+            raise GradientShapeError(f"{what} returned shape {sent.shape}, but {like} has shape {shape}")
         check_history(sent, [g], row.name)
         check_numbers_read(lambda made: [vjp(made(g), tuple(map(made, saved)))], [sent], (g, *saved), row.name)
         return own_gradient(sent, [g], 1)

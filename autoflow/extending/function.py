@@ -12,7 +12,6 @@ import functools
 import inspect
 from collections.abc import Sequence
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -72,9 +71,6 @@ class Context:
         self._constants.extend(arrays)
 
 
-ROWS_OF: WeakKeyDictionary[type, dict[Any, Rule]] = WeakKeyDictionary()  # of each class, by what is differentiated
-
-
 class Function:
     """An operation whose forward and backward you write. Call it as ``Square.apply(x)``.
 
@@ -120,7 +116,7 @@ class Function:
     @classmethod
     def apply(cls, *args: Any, **options: Any) -> Node:
         """Compute forward, and record how to go back."""
-        if modes().layer is not None and (batch := modes().layer.runs_alone([args, options])) is not None:
+        if (layer := modes().layer) is not None and (batch := layer.runs_alone([args, options])) is not None:
             return batch.run_each(cls.apply, args, options, f"{cls.__name__}.apply")
         plain_args, plain_options = [_plain(x) for x in args], {k: _plain(x) for k, x in options.items()}
         names, inputs = arguments(cls, args, options)
@@ -141,8 +137,8 @@ class Function:
         )  # fmt: skip
 
 
-class Place:
-    """Stands in ``ctx`` for an argument or a result of forward, which the record keeps: it notices writes into them."""
+class RecordPlace:
+    """What ``ctx`` holds of an argument or result of forward that the record keeps: it notices writes into them."""
 
     __slots__ = ("is_result", "k")
 
@@ -159,11 +155,11 @@ class Application:
         """``plain``: the arguments as forward got them; ``answers``: what it returned."""
         self.cls, self.ctx, self.names, self.nresults, self.several = cls, ctx, names, len(answers), several
         self.places = [k for k, x in enumerate(inputs) if isinstance(x, NodeRole) or type(x) in NODE_TYPES]
-        known = [(z, Place(True, j)) for j, z in enumerate(answers)]
+        known = [(z, RecordPlace(True, j)) for j, z in enumerate(answers)]
         for i, k in enumerate(self.places):  # what forward returns and was given moves with the arguments of both
-            known.insert(0 if ctx.needs_input_grad[k] else len(known), (plain[k], Place(False, i)))
+            known.insert(0 if ctx.needs_input_grad[k] else len(known), (plain[k], RecordPlace(False, i)))
         self.changed: list[str] = []  # attributes in which there are places
-        found: list[Place] = []
+        found: list[RecordPlace] = []
 
         def keep(x: Any, holders: int) -> Any:
             """The place of an argument or a result; a copy of what lies in their memory, or is a buffer that others
@@ -190,19 +186,10 @@ class Application:
 
     def row(self) -> Rule:
         """The row for this class and the saved arrays; all rows of a class are counted together."""
-        operands = [self.names[k] for k in self.places]
-        n, cls, several = len(operands), self.cls, self.several
-        needs = [*self.operands, *([n + 1 + i for i in range(len(self.outs))] if several else [-1] * len(self.outs))]
-        key = tuple(operands), tuple(needs), several
-        rows = ROWS_OF.setdefault(cls, {})
-        if key not in rows:
-            more = ["_call", *[f"_result{j}" for j in self.outs * several]]
-            row = joint.joint_row(cls.__name__, operands, more, joint=lambda g, saved: saved[n](g, saved), needs=needs)
-            first = next(iter(rows.values()), row)
-            if first is not row:
-                row.tick = lambda: first.tick()
-            rows[key] = row
-        return rows[key]
+        n, k = len(self.places), len(self.outs)
+        needs = [*self.operands, *(range(n + 1, n + 1 + k) if self.several else [-1] * k)]
+        more = [f"_result{j}" for j in self.outs * self.several]
+        return joint.step_row(self.cls, self.cls.__name__, [self.names[k] for k in self.places], needs, more)
 
     def compared_in_runs(self) -> dict[str, Any]:
         """What a checkpoint compares, besides arguments and results that are arrays: what backward will find in ctx."""
@@ -235,7 +222,7 @@ class Application:
     def find(self, name: str, saved: Sequence[Any], x: Any) -> Any:
         """What ``ctx`` kept, as backward gets it: what is at a place; in a recorded pass as a node."""
         record, again = saved[-1], modes().recording
-        if not isinstance(x, Place):
+        if not isinstance(x, RecordPlace):
             return self.as_node(name, record, x) if again else x
         k = -2 if x.is_result else x.k
         if x.is_result and self.several:
@@ -305,8 +292,8 @@ def create_operation(result: Any, opmethod: str, operands: tuple[Any, ...], name
     inputs = [x for x in operands if x is not None]
     row = next((r for r in RULES.values() if r.name == opmethod and r.operands == len(inputs)), None)
     row = row if row is not None else custom_row(opmethod, len(inputs), None)
-    if modes().layer is not None:
-        modes().layer.doubt("Operation.create_node")
+    if (layer := modes().layer) is not None:
+        layer.doubt("Operation.create_node")
     values, parents, constants, mutable = joint.split_inputs(inputs)
     array = leaf_array(result, None, True, inexact=True)
     node = make_node(row, array, inputs, values + list(row.defaults[row.operands :]), parents, constants, mutable)
@@ -325,7 +312,7 @@ def custom_row(name: str, n: int, f: Any) -> Rule:
         sent = list(sent) if isinstance(sent, (tuple, list)) else [sent]
         return [joint.own_gradient(x, [g], 2) for x in sent]
 
-    return joint.joint_row(name, "xyz"[:n] if n <= 3 else [f"x{k}" for k in range(n)], joint=send)
+    return joint.joint_row(name, "xyz"[:n] if n <= 3 else n, joint=send)
 
 
 def set_grad_fn(node: Any, f: Any) -> None:

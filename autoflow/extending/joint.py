@@ -14,15 +14,18 @@ which asks of gradients only that they add, brings the record all of them at onc
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from ..backends.registry import NODE_TYPES
+from ..backends.registry import NODE_TYPES, layer_of
 from ..base.errors import LostGradientError, lost
 from ..base.modes import CAPTURED, OTHER, apart, modes, switched
+from ..base.numbering import Kind
 from ..forward.recording import Gathered as Gathered, make_node, split_inputs as split_inputs
 from ..nodes.coercion import plain_array
 from ..nodes.cuts import note_cut
@@ -36,22 +39,42 @@ from ..table.table import MISSING, Rule, new_row
 NOTHING = FreedArray(np.empty(0))  # stands for the value of a record that has several results: no number, so no scalar
 
 
-def joint_row(
-    name: str, operands: Sequence[str], options: Sequence[str] = (), *, joint: Any, needs: Sequence[int] = ()
-) -> Rule:
-    """A row outside the table, whose derivatives are computed together.
+ROWS_OF: WeakKeyDictionary[type, dict[Any, Rule]] = WeakKeyDictionary()  # of each class of steps, or Function
+kind_called = functools.cache(Kind)  # by name
 
+
+def joint_row(
+    name: str, operands: Sequence[str] | int, options: Sequence[str] = (), *, joint: Any, needs: Sequence[int] = ()
+) -> Rule:
+    """A row outside the table, whose derivatives are computed together. All rows of one name are counted together.
+
+    operands : their names, or how many there are.
     joint : of ``(g, saved)``, where saved = (operands, options, result, record); returns the contribution to each
     operand.
     needs : the places in ``saved`` that it reads, whichever operands gradients flow to; -1 is the result.
     """
+    operands = [f"x{k}" for k in range(operands)] if isinstance(operands, int) else operands
     n = len(operands)
     defaults = (MISSING,) * n + (None,) * len(options)
     row = new_row(Rule, None, (*operands, *options), defaults, n, {}, name=name, elementwise=False)
     row.label, row.latex = name, rf"\operatorname{{{name}}}"
     row.joint = joint
+    row.count_with(kind_called(name))
     row.needs = (tuple([(place, "") for place in needs]),) * n
     return row
+
+
+def step_row(
+    kind: type, name: str, operands: Sequence[str] | int, needs: Sequence[int], options: Sequence[str] = ()
+) -> Rule:
+    """The row of operations that keep a step behind their operands: an object that is called with (g, saved), as a
+    ``joint`` is. It is made once for each ``kind`` of step, operands and needs."""
+    rows = ROWS_OF.setdefault(kind, {})
+    key = operands if isinstance(operands, int) else tuple(operands), tuple(needs), tuple(options)
+    if key not in rows:
+        n, more = operands if isinstance(operands, int) else len(operands), ["_step", *options]
+        rows[key] = joint_row(name, operands, more, joint=lambda g, saved: saved[n](g, saved), needs=needs)
+    return rows[key]
 
 
 class Parts:
@@ -83,9 +106,9 @@ def result_in_pass(record: Record, j: int, value: Array) -> Any:
     return operation_from(value, new_record(RESULT_OF, (record,), (NOTHING, j, value)))
 
 
-def joined(records: Sequence[Record], seeds: Sequence[Array]) -> Record:
+def one_root(records: Sequence[Record], seeds: Sequence[Array]) -> Record:
     """One root for several: its pass sends each of ``records`` the seed that is its own."""
-    row = joint_row("results", [f"x{k}" for k in range(len(records))], joint=lambda g, saved: seeds)
+    row = joint_row("results", len(records), joint=lambda g, saved: seeds)
     operands = [FreedArray(np.empty(r.shape, r.dtype)) for r in records]
     return new_record(row, tuple(records), (*operands, NOTHING))
 
@@ -102,7 +125,7 @@ def made_by_forward(record: Record, value: Array, name: str) -> Any:
         )
 
     n = len(record.parents)
-    row = joint_row(name, [f"x{k}" for k in range(n)], joint=refuse)
+    row = joint_row(name, n, joint=refuse)
     return operation_from(value, new_record(row, record.parents, (*record.saved[:n], value)))
 
 
@@ -147,8 +170,8 @@ def check_numbers_read(again: Callable[[Any], Sequence[Any]], sent: Sequence[Any
     """Raise LostGradientError if a derivative that is differentiated again reads numbers of its arguments past us.
 
     It is run once more with nodes in whose memory other numbers are (``transforms/evaluation.py`` says more). ``again``
-    does that; it gets the function that makes such a node of each of its arguments. ``given``: all of them. Of arrays
-    that hide a batch, or that are being compiled, no code can read the numbers without asking.
+    does that; it gets the function that makes such a node of each of its arguments. ``given``: all of them. No
+    code can read the numbers of arrays that hide a batch, or that are being compiled, without asking.
     """
     readable = [x for x in given if gradient_target(x) is not None and is_on_host(x)]
     if not modes().recording or modes().shadow or not readable:
@@ -197,8 +220,8 @@ def own_result(z: Any, inputs: Sequence[Any], holders: int | None = 0) -> Array:
             f"the function returned {z.name}, a node with a history, though it was given plain arrays: it has used a "
             f"node from outside, through which no gradient would flow. Make that an argument"
         )
-    layer = getattr(z, "batch_layer", None)
-    if layer is not None and layer not in [getattr(x, "batch_layer", None) for x in inputs]:
+    layer = layer_of(z)
+    if layer is not None and layer not in map(layer_of, inputs):
         layer.doubt_captured()
     z = plain_array(z)
     shared = type(z) in NODE_TYPES and any(type(x) in NODE_TYPES and np.may_share_memory(z, x) for x in inputs)

@@ -21,9 +21,8 @@ import numpy as np
 from ..base import pytree
 from ..base.errors import ConvergenceError, InputError
 from ..base.modes import no_grad, switched
-from ..extending.function import Function
 from ..nodes.nodes import Array, NodeRole, gradient_target, value_of
-from ..transforms.evaluation import numbers_of
+from ..transforms.evaluation import plain_numbers
 from ..transforms.jacobian import jacobian
 from ..transforms.vjp_jvp import linearize
 from . import linear
@@ -62,6 +61,11 @@ class Equation:
             x, said = self.search(f, x0, arrays)
             self.check(f(x), start, x, said, arrays)
             return np.array(x)  # not x0 itself, which is another operand
+
+    def send_back(self, g: Array, x: Array, arrays: Sequence[Array]) -> tuple[Any, ...]:
+        """The gradients of x0, which gets none, and of the arrays, given that of the solution x."""
+        u = linear.solve_transposed(self.residual, x, arrays, g, self.how, f"the derivative of {self.name}")
+        return (None, *linear.send_to_parameters(functools.partial(self.residual, x), arrays, u))
 
     def check(self, end: Array, start: Array, x: Array, said: str, arrays: Sequence[Array]) -> None:
         """Is it a solution?"""
@@ -105,23 +109,6 @@ def relative_to_x(start: Array, x: Array) -> float:
     return max(greatest(start), greatest(x)) if np.isfinite(start).all() else greatest(x)
 
 
-class Solution(Function):
-    """The x with F(x, θ) = 0, and its derivative. ``x0`` is where the search begins; it receives no gradient."""
-
-    @staticmethod
-    def forward(ctx: Any, x0: Array, *arrays: Array, equation: Equation) -> Array:
-        ctx.equation = equation
-        x = linear.call_on_numbers(equation.find, [x0, *arrays], equation.name)
-        ctx.save_for_backward(x, *arrays)
-        return x
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Array) -> tuple[Any, ...]:
-        equation, (x, *arrays), (g,) = ctx.equation, ctx.saved_tensors, grads
-        u = linear.solve_transposed(equation.residual, x, arrays, g, equation.how, f"the derivative of {equation.name}")
-        return (None, *linear.send_to_parameters(functools.partial(equation.residual, x), arrays, u))
-
-
 class Problem:
     """The common input of all functions of this room: the unknowns as a vector, θ as a list of arrays, where to start.
 
@@ -134,7 +121,7 @@ class Problem:
         self.arrays, self.put = linear.taken_apart(theta)
         self.layout = linear.Layout(x0, "x0", linear.weak_dtype(self.arrays))
         with no_grad():
-            self.start = numbers_of(self.layout.ravel(x0, "x0")).copy()  # it may be the array of a node in θ
+            self.start = plain_numbers(self.layout.ravel(x0, "x0")).copy()  # it may be the array of a node in θ
 
     def solve(
         self, residual: Callable[..., Array], search: Callable[..., tuple[Array, str]], *, how: linear.Solve,
@@ -144,7 +131,7 @@ class Problem:
         tol = self.layout.eps**0.5 if tol is None else tol
         equation = Equation(self.name, residual, search, how, tol, scale)
         start = self.start if start is None else start
-        z = Solution.apply(start, *self.arrays, equation=equation)
+        z = linear.Solution.apply(start, *self.arrays, system=equation)
         return z if any([isinstance(x, NodeRole) for x in self.arrays]) else value_of(z)
 
 

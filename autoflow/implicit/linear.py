@@ -18,17 +18,15 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import array
-from ..backends.registry import family_of
+from ..backends.registry import family_of, layer_of
 from ..base import pytree
 from ..base.errors import CompileError, ConvergenceError, InputError, LostGradientError
 from ..base.lazy import load_package
 from ..base.modes import modes, switched
 from ..extending.function import Function
-from ..nodes.coercion import holds_node
 from ..nodes.nodes import NodeRole, value_of
 from ..table.shapes import Array, as_array, as_dtype, is_on_host
-from ..transforms.evaluation import numbers_of
+from ..transforms.evaluation import plain_numbers
 from ..transforms.jacobian import jacobian
 from ..transforms.vjp_jvp import vjp
 
@@ -43,15 +41,10 @@ def scipy_integrate() -> Any:
 
 def real_array(x: Any, name: str) -> Array:
     """``x`` as an array of floats. Raises TypeError for complex numbers: the equation is that of real ones."""
-    x = stack_if_list(x)
+    x = as_array(x)
     if x.dtype.kind == "c":
         raise TypeError(f"{name} is complex: integrate real and imaginary part, np.concatenate([z.real, z.imag])")
     return x if x.dtype.kind == "f" else x.astype(float)
-
-
-def stack_if_list(x: Any) -> Array:
-    """Arrays and nodes as they are; of a list, which may have nodes in it, one array."""
-    return array(x) if isinstance(x, (list, tuple)) and holds_node(x) else as_array(x)
 
 
 def taken_apart(args: Any) -> tuple[list[Array], Callable[[Sequence[Any]], Any]]:
@@ -112,7 +105,7 @@ def plain_arrays(xs: Sequence[Array]) -> list[Array]:
 
 def unit(g: Array) -> Array:
     """The largest number of a gradient, in size, plain; 1 where that says nothing."""
-    size = np.max(np.abs(numbers_of(g)), initial=0.0)
+    size = np.max(np.abs(plain_numbers(g)), initial=0.0)
     return np.where((size > 0) & np.isfinite(size), size, 1.0)
 
 
@@ -134,14 +127,14 @@ class Layout:
 
     def __init__(self, tree: Any, name: str, weak: Any = np.float64) -> None:
         self.name = name
-        tree = stack_if_list(tree) if is_list_of_numbers(tree) else tree
+        tree = as_array(tree) if is_list_of_numbers(tree) else tree
         leaves, self.paths = pytree.tree_leaves(tree), pytree.tree_paths(tree, name)
         for x, path in zip(leaves, self.paths, strict=True):
             if not pytree.is_number(x) or getattr(x, "dtype", np.dtype(type(x))).kind == "c":
                 what = f"{x.dtype}" if hasattr(x, "dtype") else type(x).__name__
                 raise TypeError(f"{path} is {what}: the unknowns are real numbers and arrays of them, in containers")
         self.shapes = [np.shape(x) for x in leaves]
-        self.dtypes = [x.dtype if is_float_array(x) else np.dtype(weak) for x in leaves]
+        self.dtypes = [x.dtype if is_real(x) and type(x) is not float else np.dtype(weak) for x in leaves]
         self.ends = [0, *accumulate([math.prod(shape) for shape in self.shapes])]
         self.size = self.ends[-1]
         self.dtype = np.result_type(np.float32, *self.dtypes)  # linear algebra has no half precision
@@ -153,11 +146,11 @@ class Layout:
     def ravel(self, tree: Any, what: str) -> Array:
         """A tree of these containers and shapes as a vector (n,). Raises InputError if it has others."""
         if not pytree.is_container(self.containers):
-            tree = stack_if_list(tree)
+            tree = as_array(tree)
         if pytree.tree_paths(tree) != pytree.tree_paths(self.containers):
             own = pytree.tree_paths(tree, "it")
             raise InputError(f"{what} has the parts {own}, but {self.name} has {self.paths}: the same are needed")
-        parts = [stack_if_list(x) for x in pytree.tree_leaves(tree)]
+        parts = [as_array(x) for x in pytree.tree_leaves(tree)]
         for x, shape, path in zip(parts, self.shapes, self.paths, strict=True):
             if np.shape(x) != shape:
                 raise InputError(f"{what} has shape {np.shape(x)} where {path} has {shape}: the same shape is needed")
@@ -176,12 +169,6 @@ class Layout:
             for part, shape, dtype in zip(parts, self.shapes, self.dtypes, strict=True)
         ]
         return pytree.tree_unflatten(self.containers, iter(made))
-
-
-def is_float_array(x: Any) -> bool:
-    """An array, node or NumPy number with a dtype of its own that can hold any value? Python's numbers have no
-    dtype."""
-    return getattr(getattr(x, "dtype", None), "kind", "") == "f"
 
 
 def is_list_of_numbers(x: Any) -> bool:
@@ -225,7 +212,7 @@ def refuse_outside(values: Any, name: str) -> None:
         if not isinstance(x, (np.ndarray, np.generic)) and not pytree.is_number(x):
             raise TypeError(f"{name} returned {type(x).__name__}: it returns numbers, arrays, or containers of them")
         if not isinstance(x, (np.ndarray, np.generic, int, float)):
-            if (layer := getattr(x, "batch_layer", None)) is not None:
+            if (layer := layer_of(x)) is not None:
                 layer.doubt(f"{name}, which uses an array that is not one of its arguments (pass it in theta),")
             raise CompileError(
                 f"{name} uses an array of a surrounding af.compile that is not one of its arguments: pass it in theta, "
@@ -301,7 +288,7 @@ class Operator:
 
     def solve(self, b: Array, *values: Array) -> Array:
         """x with A x = b, recorded."""
-        return OperatorSolution.apply(b, *values, operator=self)
+        return Solution.apply(b, *values, system=self)
 
     def find(self, b: Array, *values: Array) -> Array:
         """The same with plain arrays, checked."""
@@ -311,22 +298,28 @@ class Operator:
                 self.check(product, b)
             return solve_by_products(lambda v: value_of(product(v)), b, self.how, self.name)
 
+    def send_back(self, g: Array, x: Array, values: Sequence[Array]) -> tuple[Any, ...]:
+        """The gradients of b and the values, given that of the solution x."""
+        u, at = self.transpose().solve(g, *values), self.at  # the function is what a proof looks at
+        return (u, *send_to_parameters(lambda *v: at(*v)(x), values, u))
 
-class OperatorSolution(Function):
-    """x with A x = b, for an operator that depends on ``values``."""
+
+class Solution(Function):
+    """What ``system.find`` finds, and its derivative. system : an :class:`Operator`, or an equation, which has the same
+    methods; it depends on the arrays."""
 
     @staticmethod
-    def forward(ctx: Any, b: Array, *values: Array, operator: Operator) -> Array:
-        ctx.operator = operator
-        z = call_on_numbers(operator.find, [b, *values], operator.name)
-        ctx.save_for_backward(z, *values)
-        return z
+    def forward(ctx: Any, first: Array, *arrays: Array, system: Any) -> Array:
+        ctx.system = system
+        x = call_on_numbers(system.find, [first, *arrays], system.name)
+        ctx.save_for_backward(x, *arrays)
+        return x
 
     @staticmethod
     def backward(ctx: Any, *grads: Array) -> tuple[Any, ...]:
-        operator, (z, *values), (g,) = ctx.operator, ctx.saved_tensors, grads
-        u, at = operator.transpose().solve(g, *values), operator.at  # the function is what a proof looks at
-        return (u, *send_to_parameters(lambda *v: at(*v)(z), values, u))
+        (x, *arrays), (g,) = ctx.saved_tensors, grads
+        sent: tuple[Any, ...] = ctx.system.send_back(g, x, arrays)
+        return sent
 
 
 def send_to_parameters(residual: Callable[..., Array], values: Sequence[Array], u: Array) -> tuple[Any, ...]:

@@ -15,18 +15,19 @@ from typing import Any
 
 import numpy as np
 
+from ..backends.registry import layer_of
 from ..base import pytree
 from ..base.errors import CompileError, ConvergenceError, InputError, NoRuleError
 from ..base.lazy import load_package
 from ..base.modes import apart, modes, no_grad, switched
 from ..nodes.nodes import value_of
-from ..table.shapes import Array, is_on_host
-from ..transforms.evaluation import numbers_of
+from ..table.shapes import Array, as_array, is_on_host
+from ..transforms.evaluation import plain_numbers
 from ..transforms.gradient import grad, value_and_grad
 from ..transforms.jacobian import hessian, jacobian
 from ..transforms.vjp_jvp import hvp
 from . import equations
-from .linear import DENSE, ONE_AT_A_TIME, Layout, Solve, refuse_outside, stack_if_list
+from .linear import DENSE, ONE_AT_A_TIME, Layout, Solve, refuse_outside
 
 # ---------------------------------------------------------------- roots and fixed points
 
@@ -190,7 +191,7 @@ def minimize(
 
     for x in (*arrays, problem.start):
         if not is_on_host(x):
-            if (layer := getattr(value_of(x), "batch_layer", None)) is not None:
+            if (layer := layer_of(value_of(x))) is not None:
                 layer.doubt("af.minimize, which returns an object of SciPy (af.implicit.argmin does not),")
             raise CompileError("af.minimize returns an object of SciPy's: in af.compile use af.implicit.argmin")
 
@@ -270,7 +271,7 @@ def on_vectors(constraint: dict[str, Any], layout: Layout, rest: Callable[[], An
     asked, own = constraint["fun"], constraint.get("args")
 
     def h(x: Array) -> Array:
-        return np.reshape(stack_if_list(asked(layout.unravel(x), *(rest() if own is None else own))), -1)
+        return np.reshape(as_array(asked(layout.unravel(x), *(rest() if own is None else own))), -1)
 
     return as_constraint(h, layout.dtype, constraint["type"], method)
 
@@ -365,11 +366,11 @@ def argmin(
     layout, put, n = problem.layout, problem.put, problem.layout.size
 
     def objective(x: Array, *values: Array) -> Any:
-        return stack_if_list(f(layout.unravel(x), put(values)))
+        return as_array(f(layout.unravel(x), put(values)))
 
     def constraint(x: Array, *values: Array) -> Array:
         h: Any = equality
-        return np.reshape(stack_if_list(h(layout.unravel(x), put(values))), -1).astype(layout.dtype)
+        return np.reshape(as_array(h(layout.unravel(x), put(values))), -1).astype(layout.dtype)
 
     def lagrangian(y: Array, *values: Array) -> Any:
         if equality is None:
@@ -402,7 +403,7 @@ def argmin(
     start = problem.start
     if equality is not None:
         with no_grad():
-            m = np.size(constraint(start, *[numbers_of(x) for x in problem.arrays]))
+            m = np.size(constraint(start, *[plain_numbers(x) for x in problem.arrays]))
         if m > n:
             raise InputError(f"af.implicit.argmin has {m} constraints for {n} unknowns: nothing is left to choose")
         start = np.concatenate([start, np.zeros(m, layout.dtype)])
@@ -441,7 +442,7 @@ def with_multipliers(x: Array, value: Callable[[Array], Any], h: Any) -> Array:
 def check_curvature(matrix: Array, n: int) -> None:
     """Raise ConvergenceError at a maximum or saddle point, where the gradient is zero as well.
 
-    matrix : the derivatives of the gradient, first those by the n unknowns; what follows are constraints, and only the
+    matrix : the derivatives of the gradient with respect to the n unknowns, then the slopes of the constraints; only
         directions along these count.
     """
     h, slopes = matrix[:n, :n], matrix[n:, :n]

@@ -201,7 +201,7 @@ def leaf_array(value: Any, dtype: Any, copy: bool, inexact: bool) -> Array:
         return value.copy(order="K") if copy else value
     if type(value) not in NODE_TYPES and array_type(value) is not None and hasattr(value, "family"):
         value = value.value  # a node: its numbers
-    elif hasattr(value, "batch_layer"):
+    elif hasattr(value, "for_leaf"):
         value = value.for_leaf()
     array = plain_array(value)
     target = array.dtype if dtype is None else np.dtype(dtype)

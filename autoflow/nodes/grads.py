@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backends.registry import Array, array_type, family_of
+from ..backends.registry import Array, array_type, family_of, layer_of
 from ..base.errors import DataError, GradientShapeError, MixedArraysError
 from ..base.modes import announce
 from ..table.shapes import without_history
@@ -162,7 +162,7 @@ def as_gradient_like(x: Any, value: Array) -> Array:
     that hides a batch (``batching/batched.py``) stands for a batch of gradients, whether its value has a batch or not.
     """
     kind: Any = array_type(x)
-    if type(x) is type(value) or hasattr(x, "batch_layer"):
+    if type(x) is type(value) or layer_of(x) is not None:
         return cast_gradient(x, value.dtype).copy()
     if kind not in (None, np.ndarray):
         raise MixedArraysError(

@@ -28,12 +28,10 @@ from ..base import pytree
 from ..base.errors import CompileError, InputError, StaleValueError
 from ..base.lazy import show_bar
 from ..base.modes import modes
-from ..base.numbering import Kind
-from ..extending.joint import Parts, joint_row, record_results, split_inputs
+from ..extending.joint import Parts, record_results, split_inputs, step_row
 from ..nodes.nodes import Array, NodeRole, gradient_target, value_of
 from ..nodes.versions import fingerprint
-from ..table.table import Rule
-from ..transforms.evaluation import place
+from ..transforms.evaluation import find_argument
 from . import tasks
 
 RETRIES = 2  # of Dask: how often a part that failed is tried again
@@ -206,7 +204,7 @@ def cut_on_all_ranks(
 
 
 def digest_of(f: Any, shared: list[Any]) -> str:
-    """Of the function's name and the numbers of its shared arguments."""
+    """The digest of the function's name and the numbers of its shared arguments."""
     found = hashlib.sha256(f"{getattr(f, '__module__', '')}.{getattr(f, '__qualname__', '')}".encode())
     for x in shared:
         array = np.asarray(x)
@@ -237,8 +235,8 @@ def data_parallel(
     compiled : compile f with ``af.compile``, once in each process.
     progress : show a progress bar over the jobs, if tqdm is installed.
 
-    The result is one node, differentiable to any order by all arguments, also those that are divided. Modes of the
-    caller (``safe_masking``, ``autocast``, ``strict``, anomaly) and ``np.errstate`` hold in the workers too.
+    The result is one node, differentiable to any order with respect to all arguments, also those that are divided.
+    The caller's modes (``safe_masking``, ``autocast``, ``strict``, anomaly) and ``np.errstate`` hold in workers, too.
     Normalisation over a batch sees one part; its running statistics stay as they are. f is pickled for other processes;
     files are sent by name.
 
@@ -284,7 +282,7 @@ class DataParallel:
     def __call__(self, *args: Any, **options: Any) -> Any:
         """The value of f for all rows."""
         check_surroundings([args, options])
-        places = [place(self.f, k, args, options) for k in self.over]
+        places = [find_argument(self.f, k, args, options) for k in self.over]
         shared: list[Any] = []
         cut: list[tuple[str, Any]] = []
 
@@ -319,8 +317,8 @@ def check_surroundings(arguments: Any) -> None:
             "data_parallel inside a compiled function: its workers cannot be recorded. Compile what they do, "
             "af.data_parallel(f, ..., compiled=True), and call that outside, or say af.compile(f, fallback=True)."
         )
-    if modes().layer is not None:
-        modes().layer.doubt("data_parallel (take af.vmap inside its function instead)")
+    if (layer := modes().layer) is not None:
+        layer.doubt("data_parallel (take af.vmap inside its function instead)")
 
 
 class Total:
@@ -370,7 +368,8 @@ class Total:
         results, several = [*sums, *pieces], not isinstance(program, tasks.Loss)
         if not operands and not any([isinstance(x, NodeRole) for x in (*shared, *cut)]):
             return tuple(results) if several else results[0][()]
-        return record_results(row(len(operands)), split_inputs(operands), [step], results, several)
+        row = step_row(BackwardStep, "data_parallel", len(operands), range(len(operands)))
+        return record_results(row, split_inputs(operands), [step], results, several)
 
 
 class BackwardStep:
@@ -406,15 +405,3 @@ class BackwardStep:
             found = [np.asarray(value_of(g) * x) for x in self.gradients]
             known = found[: len(self.wanted.shared)], found[len(self.wanted.shared) :]
         return list(self.total.apply(program, [*shared, *cotangents[:m]], [*cut, *cotangents[m:]], known))
-
-
-COUNTED = Kind("data_parallel")
-
-
-@functools.cache
-def row(n: int) -> Rule:
-    """The row of the operation with n operands; all are counted together."""
-    xs = [f"x{k}" for k in range(n)]
-    made = joint_row("data_parallel", xs, ["_step"], joint=lambda g, saved: saved[n](g, saved), needs=range(n))
-    made.tick = lambda: COUNTED.tick()
-    return made

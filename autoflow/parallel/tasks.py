@@ -218,8 +218,8 @@ class LossAndGradient:
 
 @dataclass(frozen=True)
 class Pullback:
-    """From cotangents of the results of another program to gradients of its arguments. The cotangents stand behind the
-    arguments: of sums with the shared arrays, of pieces with what is cut."""
+    """From cotangents of the results of another program to gradients of its arguments. The cotangents follow the
+    arguments: those of sums the shared arrays, those of pieces what is cut."""
 
     of: Any
     wanted: Wanted

@@ -28,7 +28,7 @@ from ..base.errors import NoRuleError
 from ..base.lazy import load_package, publish
 from ..base.modes import apart
 from ..extending.function import Function
-from ..implicit.linear import numbers_alone, plain_arrays, real_array, scipy_integrate, stack_if_list, taken_apart, unit
+from ..implicit.linear import numbers_alone, plain_arrays, real_array, scipy_integrate, taken_apart, unit
 from ..nodes.coercion import holds_node
 from ..nodes.nodes import Node, value_of
 from ..table.shapes import Array, as_array, has_gradient
@@ -51,7 +51,7 @@ class Ivp:
 
     def at(self, y: Array, t: Any, arrays: Any) -> Array:
         """dy/dt, however the user's function gives it: as a list, as an array."""
-        return np.reshape(stack_if_list(self.slope(y, t, *arrays)), y.shape)
+        return np.reshape(as_array(self.slope(y, t, *arrays)), y.shape)
 
     def numbers(self, y: Array, t: Any, arrays: Any) -> Array:
         """The same for a solver."""
@@ -225,12 +225,12 @@ class Stepping:
 def plain_jacobian(options: dict[str, Any], args: Any) -> dict[str, Any]:
     """The options for SciPy; a function ``jac(t, y, *args)`` gets its arguments here."""
     jac = options.get("jac")
-    return {**options, "jac": lambda t, y: value_of(stack_if_list(jac(t, y, *args)))} if callable(jac) else options
+    return {**options, "jac": lambda t, y: value_of(as_array(jac(t, y, *args)))} if callable(jac) else options
 
 
 def question(event: Callable[..., Any], put: Callable[..., Any]) -> Callable[..., Any]:
     """An event as a function of (t, y, *arrays) with one number as its answer."""
-    return lambda t, y, *values: np.reshape(stack_if_list(event(t, y, *put(values))), ())
+    return lambda t, y, *values: np.reshape(as_array(event(t, y, *put(values))), ())
 
 
 def as_scipy(event: Any, ask: Callable[..., Any], plain: list[Array]) -> Any:
@@ -259,7 +259,7 @@ def on_nodes(found: Any, problem: Ivp, questions: list[Any], given: tuple[Any, .
             node = EventTimes.apply(y0, t0, *arrays, problem=problem, ask=ask, times=times)
             found.t_events[k], found.y_events[k] = node, states(node, values)
     if t_eval is not None:
-        times = stack_if_list(t_eval)[: len(found.t)]
+        times = as_array(t_eval)[: len(found.t)]
     else:
         last: Any = t1 if found.status == 0 else found.t[-1]
         if found.status == 1:
@@ -343,7 +343,7 @@ def quad(func: Callable[..., Any], a: Any, b: Any, args: Any = (), **options: An
     a, b = real_array(a, "a"), real_array(b, "b")
 
     def integrand(x: Any, *values: Array) -> Array:
-        return np.reshape(stack_if_list(func(x, *put(values))), ())
+        return np.reshape(as_array(func(x, *put(values))), ())
 
     low, high, *plain = plain_arrays([a, b, *arrays])
     unknown_options("quad", {"epsabs", "epsrel", "limit", "points"}, options, [a, b, *arrays])
@@ -405,7 +405,7 @@ def fixed_quad(func: Callable[..., Any], a: Any, b: Any, args: Any = (), n: int 
         raise ValueError("Gaussian quadrature is only available for finite limits.")
     x, w = load_package("scipy.special", "af.integrate computes with SciPy: pip install scipy").roots_legendre(n)
     y = (b - a) * (x + 1) / 2.0 + a
-    return (b - a) / 2.0 * np.sum(w * stack_if_list(func(y, *args)), axis=-1), None
+    return (b - a) / 2.0 * np.sum(w * as_array(func(y, *args)), axis=-1), None
 
 
 # Three of them are SciPy's own bodies.

@@ -196,7 +196,7 @@ class Rule(Kind):
         row = Rule.__new__(Rule)
         for slot in ("name", *Rule.__slots__):
             setattr(row, slot, getattr(self, slot))
-        row.tick = lambda: self.tick()
+        row.count_with(self)
         row._must_save, row._complex, row._places = {}, None, None
         return row
 

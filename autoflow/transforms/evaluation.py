@@ -2,8 +2,8 @@
 
 First what editors and checkers of types know of transformed functions. ``af.grad(f)`` takes what f takes. Its result
 depends on the first argument of f: an array for a number, a node or an array (whose dtype it keeps), the same container
-for a container. A lambda says nothing of its arguments; it is taken to be a function of an array. Of other arguments
-than the first (``argnum``) only the value is known.
+for a container. A lambda says nothing of its arguments; it is taken to be a function of an array. If another
+argument is chosen (``argnum``), only the type of the value is known.
 
 Then the evaluation. Each call replaces the arguments of its function by fresh leaves (a copy outside, an identity
 operation inside another transform), and its pass stops there. Otherwise ``f`` could not tell its argument from the same
@@ -59,7 +59,7 @@ class HowBy(How, total=False):
 
 
 class Gradient(Protocol[A, P]):
-    """Of ``grad`` and ``elementwise_grad``."""
+    """What ``grad`` and ``elementwise_grad`` return."""
 
     @overload
     def __call__(
@@ -71,7 +71,7 @@ class Gradient(Protocol[A, P]):
 
 
 class ValueAndGradient(Protocol[A, P]):
-    """Of ``value_and_grad``."""
+    """What ``value_and_grad`` returns."""
 
     @overload
     def __call__(
@@ -83,7 +83,7 @@ class ValueAndGradient(Protocol[A, P]):
 
 
 class GradientAndAux(Protocol[A, P, X]):
-    """Of ``grad_and_aux``."""
+    """What ``grad_and_aux`` returns."""
 
     @overload
     def __call__(
@@ -95,7 +95,7 @@ class GradientAndAux(Protocol[A, P, X]):
 
 
 class Jacobian(Protocol[C, P]):
-    """Of ``jacobian`` and ``hessian``: of containers it is containers in containers."""
+    """What ``jacobian`` and ``hessian`` return. Containers give containers in containers."""
 
     @overload
     def __call__(
@@ -106,8 +106,8 @@ class Jacobian(Protocol[C, P]):
     def __call__(self, x: C, /, *args: P.args, **options: P.kwargs) -> Any: ...
 
 
-def typed_as(_: A) -> Callable[[Callable[..., Any]], A]:
-    """Of a decorator: what it decorates has the types of another function."""
+def with_types_of(_: A) -> Callable[[Callable[..., Any]], A]:
+    """A decorator that gives a function the types of another one."""
     return lambda function: function  # type: ignore[return-value]
 
 
@@ -147,8 +147,8 @@ def known_counts(memory: Any, f: Any, args: Any, options: Any) -> set[tuple[int,
                 if scope[key] is not there or (its_code is not None and there.__code__ is not its_code):
                     return None
             if others:
-                for read, place, there in others:
-                    if read(place) is not there:
+                for read, find_argument, there in others:
+                    if read(find_argument) is not there:
                         return None
     except (ValueError, LookupError):  # a variable, a name or an element that was deleted
         return None
@@ -186,7 +186,7 @@ class Trace:
         self.many = isinstance(argnum, tuple)
         wanted = argnum if isinstance(argnum, tuple) else (argnum,)
         n = len(args)
-        places: list[Any] = [k if type(k) is int and 0 <= k < n else place(f, k, args, options) for k in wanted]
+        places: list[Any] = [k if type(k) is int and 0 <= k < n else find_argument(f, k, args, options) for k in wanted]
         originals = [args[p] if type(p) is int else options[p] if p in options else default(f, p) for p in places]
         if len(set(places)) < len(places):
             raise TypeError(f"argnum={argnum!r} names an argument twice")
@@ -407,7 +407,7 @@ def own_leaf(x: Any) -> Any:
     return leaf
 
 
-def numbers_of(x: Any) -> Array:
+def plain_numbers(x: Any) -> Array:
     """The array under a node; under af.vmap also without the nodes of outer functions that are inside."""
     return shapes.without_history(value_of(x))
 
@@ -416,7 +416,7 @@ def copy_numbers(x: Any) -> Array:
     """The numbers of ``x`` as an array that shares memory with nothing."""
     if type(x) is np.ndarray:
         return x.copy()
-    value = numbers_of(x)
+    value = plain_numbers(x)
     return np.array(value) if isinstance(value, np.generic) or not hasattr(value, "dtype") else value.copy()
 
 
@@ -424,7 +424,7 @@ def copy_numbers(x: Any) -> Array:
 
 
 def check_function(f: Any) -> None:
-    """Raise TypeError if ``f`` is no function: most often it is what a function has returned."""
+    """Raise TypeError if ``f`` is not a function: most often it is what a function has returned."""
     if callable(f):
         return
     if isinstance(f, NodeRole):
@@ -448,7 +448,7 @@ def chosen_argnum(f: Any, argnum: Any, argnums: Any) -> Argnum:
     return choice
 
 
-def place(f: Callable[..., Any], k: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+def find_argument(f: Callable[..., Any], k: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """Where the argument ``k`` is in this call: a position in ``args``, or the name of a keyword."""
     if not isinstance(k, str) and -len(args) <= k < len(args):
         return int(k) % len(args)

@@ -33,6 +33,7 @@ from typing import Any
 
 import numpy as np
 
+from ..backends.registry import layer_of
 from ..backprop import engine, opening, passes
 from ..backprop.passes import quietly
 from ..base import pytree
@@ -44,6 +45,7 @@ from ..forward.recording import apply
 from ..nodes import versions
 from ..nodes.grads import add_gradients, cast_gradient
 from ..nodes.nodes import NodeRole, Variable, gradient_target, value_of
+from ..nodes.records import Record
 from ..rules import RULES
 from ..rules.arithmetic import i0_derivative, may_have_nan
 from ..rules.calculus import interpolate
@@ -79,7 +81,7 @@ def transposed_graph(trace: Trace, z: Any, tangents: Sequence[Any], nested: bool
 
 
 def transposed_record(
-    record: Any, moved: Sequence[Any], saved: tuple[Any, ...], nested: bool, layer: Any,
+    record: Record, moved: Sequence[Any], saved: tuple[Any, ...], nested: bool, layer: Any,
     parts: dict[int, Any] | None = None,
 ) -> list[Any]:  # fmt: skip
     """J t for one record, ``moved`` one per operand (None: it does not move): one tangent, or one for each of the
@@ -94,7 +96,7 @@ def transposed_record(
         if record.rule.joint is not None:
             sent = opening.all_at_once(record, g, saved)
         else:
-            vjps = record.rule.complex_vjps() if record.dtype.kind == "c" else record.rule.vjps
+            vjps: Any = record.rule.complex_vjps() if record.dtype.kind == "c" else record.rule.vjps
             sent = [t if t is None else vjp(g, saved) for t, vjp in zip(moved, vjps, strict=True)]
         checked_linear(record, sent)
     answers: list[Any] = [None] * len(leaves)
@@ -114,12 +116,12 @@ def add(a: Any, b: Any) -> Any:
 
 def ones(like: Array, z: Any) -> Array:
     """An array of the shape and dtype of ``z`` where ``like`` is; without its hidden batch, if it has one."""
-    if hasattr(like, "batch_layer") or isinstance(like, np.generic):
+    if layer_of(like) is not None or isinstance(like, np.generic):
         return np.ones(z.shape, z.dtype)
     return np.ones_like(like, z.dtype, shape=z.shape)
 
 
-def checked_linear(record: Any, sent: list[Any]) -> list[Any]:
+def checked_linear(record: Record, sent: list[Any]) -> list[Any]:
     """What a joint rule sends, checked: it must be a recorded function of ``g``."""
     for parent, g in zip(record.parents, sent, strict=True):
         lost = gradient_target(g) is None and is_on_host(g) and np.any(value_of(g))  # linear and constant: zero
@@ -168,7 +170,7 @@ class Pushes:
         self.vjps = rule.vjps
         n = rule.operands
         self.together: Callable[[Sequence[Any], tuple[Any, ...]], Any] | None = None
-        if not is_ours(rule):
+        if not is_package_row(rule):
             self.each: list[Push | None] = list(rule.pushes or [None] * n)
         elif rule.elementwise or rule in DIAGONAL:
             self.each = [diagonal_push(rule, k) for k in range(n)]
@@ -199,7 +201,7 @@ def pushes_of(rule: Rule, is_complex: bool = False) -> Pushes:
     return found
 
 
-def is_ours(rule: Rule) -> bool:
+def is_package_row(rule: Rule) -> bool:
     """Is the row one of the package, with a derivative for each operand? A user's may say anything: that the derivative
     of a rounding is 1."""
     return bool(rule.derivatives) and all([f.__module__.startswith(WITH_ROWS) for f in rule.derivatives.values()])
@@ -433,7 +435,7 @@ def infinity(dtype: Any) -> complex:
 
 
 def add_large(a: Any, b: Any, moved: list[Any]) -> Any:
-    """a + b, in the memory of one of them if a push has just made it: it is no tangent of an operand, and no view."""
+    """a + b, in the memory of one of them if a push has just made it, as no view and no operand's tangent."""
     if type(a) is np.ndarray is type(b) and a.shape == b.shape and a.dtype is b.dtype:
         for out in (a, b):
             if out.base is None and out.flags.carray and not any([out is t for t in moved]):
@@ -466,11 +468,11 @@ def records_between(roots: Sequence[Any], leaves: set[Any], first: int) -> tuple
 
 
 def push_any(
-    run: ForwardPass, record: Any, moved: list[Any], saved: tuple[Any, ...], nested: bool, wrap: Any,
+    run: ForwardPass, record: Record, moved: list[Any], saved: tuple[Any, ...], nested: bool, wrap: Any,
     still: Still | None,
 ) -> Any:  # fmt: skip
     """The tangent of one record's value, given those of its operands (None: it does not move), for every row, dtype and
-    mode; None if the value does not move. Of a record with several results a dict of tangents, by place."""
+    mode; None if the value does not move. A record with several results gives a dict of tangents, by place."""
     rule, result = record.rule, record.saved[-1]
     if rule is RESULT_OF:
         return moved[0].get(saved[1])

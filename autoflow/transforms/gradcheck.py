@@ -119,7 +119,7 @@ class Slopes(NamedTuple):
         return max(abs(self.ahead), abs(self.behind))
 
 
-class Line:
+class Direction:
     """L along the direction of one entry of one input; of a complex one also along i times that. ``values``: the
     results at the point."""
 
@@ -231,9 +231,9 @@ def difference_at(
     total, noise, scale = 0.0 + 0j if point.xs[k].dtype.kind == "c" else 0.0, 0.0, 0.0
     exact = complex_step(point, k, place, weights)
     for unit in (1.0, 1j) if point.xs[k].dtype.kind == "c" else (1.0,):
-        line = Line(point, k, place, unit, values, weights)
-        at, size = line.settle(float(np.real(analytic) if unit == 1.0 else np.imag(analytic)), report)
-        slope, rounding, least = at.central, at.noise, 1e-14 * line.biggest / max(1.0, abs(line.x))
+        along = Direction(point, k, place, unit, values, weights)
+        at, size = along.settle(float(np.real(analytic) if unit == 1.0 else np.imag(analytic)), report)
+        slope, rounding, least = at.central, at.noise, 1e-14 * along.biggest / max(1.0, abs(along.x))
         if exact is not None and abs(exact - slope) <= 1e-4 * abs(slope) + rounding and rounding <= 1e-2 * abs(slope):
             slope, rounding = exact, least
         total, noise, scale = total + unit * slope, noise + rounding, max(scale, size)

@@ -25,7 +25,7 @@ from ..nodes.cuts import explain, tell_of_constants
 from ..nodes.grads import add_gradients, cast_gradient, checked_grad
 from ..nodes.nodes import Node, NodeRole, Variable, VariableRole, gradient_target, value_of
 from ..table.shapes import Array, as_array
-from .evaluation import Argnum, Trace, chosen_argnum, copy_numbers, stop_set, typed_as
+from .evaluation import Argnum, Trace, chosen_argnum, copy_numbers, stop_set, with_types_of
 
 if TYPE_CHECKING:
     from typing import Concatenate, Unpack
@@ -345,7 +345,7 @@ def grad_and_aux(
     return gradient_function(f, (1, 2), argnum, argnums, allow_unused=allow_unused, holomorphic=holomorphic, aux=True)
 
 
-@typed_as(grad)
+@with_types_of(grad)
 def elementwise_grad(
     f: Callable[..., Any], argnum: Argnum | None = None, *, argnums: Argnum | None = None,
     allow_unused: bool = False, holomorphic: bool = False,
@@ -375,7 +375,7 @@ class GradientFunction(FunctionOfFunction):
         self.memory: list[Any] | None = None  # of its proof, from the second call on
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        """Of the arguments of f."""
+        """At these arguments of f."""
         how, which = self.how, self.how["which"]
         unused = None if "aux" in how else how["allow_unused"]
         trace = Trace(self.f, how["argnum"], args, options, memory=self.memory, unused=unused)

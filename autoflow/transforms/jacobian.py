@@ -43,9 +43,9 @@ from ..batching.batched import Batched, Doubt, Layer
 from ..batching.forms import in_front
 from ..nodes.grads import cast_gradient
 from ..nodes.nodes import Array, gradient_target, value_of
-from ..nodes.records import ancestors
+from ..nodes.records import Record, ancestors
 from ..table.shapes import is_numpys
-from .evaluation import Argnum, Trace, chosen_argnum, numbers_of
+from .evaluation import Argnum, Trace, chosen_argnum, plain_numbers
 from .forward_pass import ForwardPass
 from .gradient import checked_analytic, grad
 
@@ -250,7 +250,7 @@ class Table:
             shape = self.along if end is None else (end - start, *self.along)
             self.parts.append(np.zeros(shape, self.dtype) if part is None else part)
         elif part is not None:
-            self.array[start if end is None else slice(start, end)] = numbers_of(part)
+            self.array[start if end is None else slice(start, end)] = plain_numbers(part)
 
     def rows(self) -> Any:
         """Shape across + along."""
@@ -345,7 +345,7 @@ def one_chunk(pullback: Callable[[Any], list[Any]], seeds: Array, size: int) -> 
         layer.open = False
 
 
-def graph_bytes(record: Any, stop: Any) -> int | None:
+def graph_bytes(record: Record, stop: Any) -> int | None:
     """How large all gradients between a record and where the pass stops are; None if one of them has a hook."""
     total = 0
     for r in ancestors(record, lambda r: r not in stop):
@@ -396,11 +396,11 @@ def sparse_jacobian(trace: Trace, sparsity: Any, mode: str) -> Any:
 
     back = functools.partial(trace.gradients, z)
     if reverse:
-        found = quietly(products, back, z, together(by_row, z.dtype), trace.stop(z), z, x)
+        found = quietly(products, back, z, seeds_of_colours(by_row, z.dtype), trace.stop(z), z, x)
         entries = found[by_row[rows], columns] if rows.size else np.zeros(0, x.dtype)
     else:
         forward = ForwardPass(trace, [z])
-        found = quietly(products, lambda t: forward([t]), z, together(by_column, x.dtype), trace.stop(z), x, z)
+        found = quietly(products, lambda t: forward([t]), z, seeds_of_colours(by_column, x.dtype), trace.stop(z), x, z)
         entries = found[by_column[columns], rows] if rows.size else np.zeros(0, z.dtype)
         entries = entries.astype(x.dtype) if mode == "auto" else entries
     # SciPy has no float16.
@@ -435,7 +435,7 @@ def products(pullback: Callable[[Any], list[Any]], root: Any, seeds: Array, stop
     return np.concatenate(found) if found else np.zeros((0, to.size), to.dtype)
 
 
-def together(colour: Array, dtype: Any) -> Array:
+def seeds_of_colours(colour: Array, dtype: Any) -> Array:
     """For each colour a row with ones at its members."""
     seeds = np.zeros((int(colour.max(initial=-1)) + 1, colour.size), dtype)
     seeds[colour, np.arange(colour.size)] = 1

@@ -52,7 +52,7 @@ SEARCHES = "scipy.optimize"  # its functions are watched, though they get plain 
 TOOLS = (3, 4)  # the numbers that Python keeps for no kind of tool
 STARTS = {"x0", "p0", "bounds", "callback"}  # arguments whose numbers alone are meant: a search begins there
 MORE_STARTS = {"lb", "ub", "bracket", "brack", "ranges", "init", "xin", "x1", "x2", "xa", "xb", "a", "b"}  # of SEARCHES
-EQUATIONS = {"lsq_linear", "nnls"}  # of these, where ``b`` is no end of an interval
+EQUATIONS = {"lsq_linear", "nnls"}  # of these, where ``b`` is not the end of an interval
 PLAIN = {np.ndarray, float, int, bool, str, type(None), np.float64, type}  # they hold no node
 
 
@@ -183,7 +183,7 @@ class Watch:
             begin = {gradient_target(x) for name, x in held if name in starts}
             held = [(name, x) for name, x in held if name not in starts]
             given = [name for name, x in held if isinstance(x, NodeRole)]
-            frame.f_locals[CALL] = WatchedCall(given, begin, now(), *call_of(frame))
+            frame.f_locals[CALL] = WatchedCall(given, begin, now(), *call_to_repeat(frame))
             self.ask(frame.f_code, python.events.PY_START | python.events.PY_RETURN)
             for _, x in held:
                 if not isinstance(x, NodeRole) and id(code := x.__code__) not in self.codes:
@@ -221,7 +221,7 @@ class Watch:
                 raise LostGradientError(message(frame, call.given[0], "numbers without one"))
 
 
-def call_of(frame: types.FrameType) -> tuple[Any, list[Any], dict[str, Any]]:
+def call_to_repeat(frame: types.FrameType) -> tuple[Any, list[Any], dict[str, Any]]:
     """The call that begins in a frame, to be made once more: a function, its arguments."""
     code, values = frame.f_code, frame.f_locals
     n, m = code.co_argcount, code.co_argcount + code.co_kwonlyargcount
@@ -239,7 +239,7 @@ def call_of(frame: types.FrameType) -> tuple[Any, list[Any], dict[str, Any]]:
 def arguments_of(frame: types.FrameType) -> list[tuple[str, Any]]:
     """The arguments of that call by name: those of a decorator's wrapper have the names of what it wraps."""
     code = getattr(wrapped_in(frame), "__code__", frame.f_code)
-    _, args, options = call_of(frame)
+    _, args, options = call_to_repeat(frame)
     names = *code.co_varnames[: code.co_argcount], *["args"] * len(args)
     return [*zip(names, args, strict=False), *options.items()]
 

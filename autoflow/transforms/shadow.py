@@ -164,7 +164,7 @@ def proofs_of(f: Any, place: Any = None, memory: list[Any] | None = None) -> Pro
     if known() is holder and marked == marks and is_unchanged(notes):
         kinds, proofs = [*map(type, held)], proofs.get(place) or proofs.setdefault(place, Proofs())
         if memory is not None and code is not None and (marks == kinds or holder is f):
-            memory[:] = code, [*zip(cells, kinds, strict=True)], notes and grouped(notes), proofs, *[None] * 4
+            memory[:] = code, [*zip(cells, kinds, strict=True)], notes and group_notes(notes), proofs, *[None] * 4
         return proofs
     codes = held_codes(f, notes := [])
     for kept in (OF_CODE, PROVED):
@@ -186,7 +186,7 @@ def is_unchanged(notes: list[Note]) -> bool:
         return False
 
 
-def grouped(notes: list[Note]) -> tuple[list[Any], list[Any], list[Note]]:
+def group_notes(notes: list[Note]) -> tuple[list[Any], list[Any], list[Note]]:
     """The notes as ``evaluation.py:known_counts`` compares them, for which each call waits: an object, with how many
     attributes it and its class have; an entry of a dict or a list, and the code if it is a function; the others."""
     sizes = {id(parts): (parts, size) for read, parts, size in notes if read is len}
@@ -212,8 +212,8 @@ def kind_of_object(x: Any) -> Any:
 
 
 def mark_of(x: Any) -> Any:
-    """What of an object in a closure decides: a text or flag itself, the type of numbers, arrays and nodes, the code of
-    a function that holds nothing, the same of elements. None: of others more has to be looked at."""
+    """What decides in an object that a closure holds: a text or flag itself, the type of numbers, arrays and nodes, the
+    code of a function that holds nothing, the marks of elements. None: more of the object has to be looked at."""
     kind = type(x)
     if kind in WORDS:
         return x, kind
@@ -682,14 +682,14 @@ def note_operation(notes: list[Any], node: Any) -> None:
     notes.append((record := current_record(node), operands_read(record)))
 
 
-def operands_read(record: Any) -> list[Any]:
-    """Of the operands and options of an operation: what is equal for equal ones."""
+def operands_read(record: Record) -> list[Any]:
+    """Marks of the operands and options of an operation, equal for equal ones."""
     return [mark(on_host(v)) for v in record.saved[:-1]]
 
 
 def numbers_with_gradient(z: Any, unused: bool | None = None) -> list[Any]:
     """The numbers of the results that have a gradient, except those that a transform has given to the function; and of
-    those in ``z[0]`` that have none, if one has (``unused``: in any case; None: in none)."""
+    those in ``z[0]`` without one, if another has one (``unused``: True: in any case; None: never)."""
     found = [(x, gradient_target(x)) for x in pytree.tree_leaves(z)]
     live = [x for x, r in found if getattr(r, "_live", r) not in (None, ARGUMENT)]
     if unused or (live and unused is not None):

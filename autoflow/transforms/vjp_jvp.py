@@ -17,7 +17,7 @@ from ..base import pytree
 from ..base.errors import SeedError
 from ..base.modes import modes, switched
 from ..base.transformed import FunctionOfFunction
-from ..extending.joint import joined
+from ..extending.joint import one_root
 from ..nodes.grads import as_gradient_like, check_numbers
 from ..nodes.nodes import Operation, Variable, gradient_target, operation_from, value_of
 from ..table.shapes import as_array, is_on_host
@@ -161,7 +161,7 @@ def random_like(rng: np.random.Generator, x: Any) -> Any:
 
 
 def conjugate(x: Any) -> Any:
-    """Of complex numbers; all else as it is."""
+    """The conjugate of complex numbers; anything else as it is."""
     return np.conjugate(x) if getattr(x, "dtype", None) is not None and x.dtype.kind == "c" else x
 
 
@@ -220,7 +220,7 @@ def sent_back(trace: Trace, roots: list[Any], seeds: list[Any], nested: bool | N
     reached = [(z, g) for z, g in zip(roots, seeds, strict=True) if trace.reaches(z)]
     root, seed = reached[0] if len(reached) == 1 else (None, None)
     if len(reached) > 1:
-        root = operation_from(np.zeros(()), joined([gradient_target(z) for z, _ in reached], [g for _, g in reached]))
+        root = operation_from(np.zeros(()), one_root([gradient_target(z) for z, _ in reached], [g for _, g in reached]))
     return trace.gradients(root, seed, nested)
 
 

@@ -168,7 +168,7 @@ def answer(lesson, asked):
 
 
 def written(template, texts, right):
-    """An answer as Python: the texts of its boxes where the template has dots. Of several boxes each has its part."""
+    """An answer as Python: the texts of its boxes where the template has dots. Several boxes have a part each."""
     n = template.count("...")
     parts = right if isinstance(right, (tuple, list)) and len(right) == n > 1 else [right] * n
     boxes = itertools.zip_longest(texts[:n], parts, fillvalue="")

@@ -23,7 +23,7 @@ async function run() {
   running = true;
   $("run").textContent = "Stop";
   $("panel").classList.add("old");
-  showError(null); // an error of the last run is none of this one
+  showError(null); // that of the last run
   showPrinted("");
   const program = $("code").value;
   try {

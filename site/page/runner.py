@@ -92,7 +92,7 @@ def put_back(names, result, lines):
 
 
 def execute(code):
-    """The value of the last line, which is printed if it is no node and not None, as Python's prompt does."""
+    """The value of the last line, which is printed if it is neither a node nor None, as Python's prompt does."""
     tree = ast.parse(code, NAME)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
     with af.trace():
@@ -113,7 +113,7 @@ def name_nodes():
 
 
 def newest_result():
-    """Of the reader's results the one computed last."""
+    """The reader's result that was computed last."""
     results = [x for name, x in space.items() if isinstance(x, Operation) and not name.startswith("_")]
     return max([x for x in results if x.grad_fn is not None], key=lambda x: x.grad_fn.number, default=None)
 

@@ -329,13 +329,15 @@ def test_a_jvp_is_checked():
         own, _ = with_both(jvp)
         return af.jvp(lambda x: own(x, 1.0), np.ones(2), np.ones(2))[1]
 
-    with pytest.raises(GradientShapeError, match=r"by x returned shape \(\), but the result has shape \(2,\)"):
+    with pytest.raises(
+        GradientShapeError, match=r"with respect to x returned shape \(\), but the result has shape \(2,\)"
+    ):
         tangent(lambda t: np.sum(t))
-    with pytest.raises(DataError, match="by x is complex, but the result is float64"):
+    with pytest.raises(DataError, match="with respect to x is complex, but the result is float64"):
         tangent(lambda t: t * 1j)
     with pytest.raises(TypeError, match="reads what"):
         tangent(lambda t, what: t)
-    with pytest.raises(NoRuleError, match="no vjp by x: give it with defvjp first"):
+    with pytest.raises(NoRuleError, match="no vjp with respect to x: give it with defvjp first"):
         af.primitive(lambda x: x).defjvp(x=lambda t: t)
 
 

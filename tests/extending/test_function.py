@@ -355,7 +355,7 @@ def test_primitive_broadcasts_if_it_says_so():
     assert np.array_equal(y.grad, [2.0, 2.0, 2.0])
     plain = primitive(lambda x, y: x * y)
     plain.defvjp(x=lambda g, y: g * y, y=lambda g, x: g * x)
-    with pytest.raises(GradientShapeError, match=r"by y returned shape \(2, 3\), but y has shape \(3,\)"):
+    with pytest.raises(GradientShapeError, match=r"with respect to y returned shape \(2, 3\), but y has shape \(3,\)"):
         plain(x, y).sum().backward()
 
 
@@ -644,3 +644,25 @@ def test_derivatives_that_are_given_later_leave_older_graphs_as_they_were(first)
     newer.backward()
     assert {name: float(node.grad) for name, node in nodes.items()} == right
     assert newer.grad_fn.count == older.grad_fn.count + 1
+
+
+def sum_of(*xs):
+    return sum([np.sum(x) for x in xs])
+
+
+WITH_STEPS = {
+    "checkpoint": af.checkpoint(sum_of),
+    "data_parallel": af.data_parallel(sum_of, over=0, chunks=2, reduction="sum"),
+    "Total": type("Total", (Function,), {"forward": staticmethod(lambda ctx, *xs: sum_of(*xs))}).apply,
+    "created": lambda *xs: af.Operation.create_node(1.0, "created", *xs),
+    "stack": lambda *xs: np.stack(xs),
+}
+
+
+@pytest.mark.parametrize("name", WITH_STEPS)
+def test_operations_of_one_name_are_counted_together_whatever_their_operands(name):
+    x, y, z = [af.Variable(np.ones(4)) for _ in range(3)]
+    for _ in range(2):  # the second time all rows are there
+        af.reset()
+        made = [WITH_STEPS[name](*xs) for xs in ([x], [x, y], [x], [x, y, z])]
+        assert [node.name for node in made] == [f"{name}_{k}" for k in range(4)]
