@@ -162,6 +162,23 @@ def test_bad_data_change_nothing(message, x, y, options):
     assert all(np.array_equal(array, before[name]) for name, array in model.state_dict().items())
 
 
+KINDS = {
+    "loss": ["mse", None, nn.Module], "optimiser": ["adam", None, optim.Adam], "schedule": ["cosine", 0.9],
+    "metrics": [["accuracy"], accuracy, {"a": "accuracy"}, {1: None}], "model": ["mlp", None, nn.Linear],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "given"), [(name, x) for name, rows in KINDS.items() for x in rows])
+def test_another_kind_of_thing_is_refused_by_name(name, given):
+    model, settings = setup(**{name: given})
+    asked = f"{name if type(given) is not dict else [*given][0]} must be .*, not "  # noqa: RUF015
+    with pytest.raises(TypeError, match=asked):
+        fit(settings.pop("model", model), *blobs(), **settings)
+    if name in ("loss", "metrics"):
+        with pytest.raises(TypeError, match=asked):
+            evaluate(model, *blobs(), **{"loss": nn.cross_entropy, name: given})
+
+
 @pytest.mark.parametrize(
     ("loss", "error", "message"),
     [

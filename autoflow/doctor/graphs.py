@@ -24,7 +24,7 @@ from ..nodes.nodes import NodeRole, VariableRole, gradient_target, value_of
 from ..nodes.records import Record, ancestors
 from ..nodes.versions import FreedArray, writer_since
 from ..program.names import Naming
-from ..program.source import READERS, Place, code_of, expression_of, is_path, numbers_read, taken_out
+from ..program.source import READERS, Place, code_of, expression_of, is_path, numbers_read, paths_in, taken_out, written
 from ..rules.arithmetic import zero
 from .findings import Diagnosis, Finding, diagnosis
 from .passes import Chart, GradientFlow, is_mask, watching
@@ -366,20 +366,31 @@ def examine_scores(chart: Chart) -> Iterator[Finding]:
 
 
 def lowered_likelihood(chart: Chart) -> Iterator[Finding]:
-    """The logarithms of probabilities of targets, which an index or a mask chooses, added up without a minus before
-    them: for steps that go down their gradient. With weights, as of costs, it may be meant."""
-    for x in [flow.record for flow, is_bare in chart.terms() if is_bare]:
-        way = []
-        while x is not None and (x.rule.name in ("log", *CHOICES) or any([is_mask(x, v) for v in x.saved])):
-            way.append("log" if x.rule.name == "log" else "choice")
-            x = through(x.parents[x.parents[0] is None], "add", "clip", "maximum")  # np.log(p + 1e-12)
-        name = squashing(x) if x is not None else ""
-        if name == "subtract" and getattr(through(x.parents[1], "log"), "rule", x.rule).name in ("sum", "logsumexp"):
-            name = "log_softmax"
-        if sorted(way) == ["choice", "log"][: 1 + (name != "log_softmax")] and name in ("log_softmax", *PROBABILITIES):
-            text = "steps lower the probabilities of the targets, whose logarithms have no minus"
-            yield chart.finding("uphill", chart.start, text, "Go down the negative")
-            return
+    """The logarithms of probabilities of targets or data, added up without a minus before them: for steps that go down
+    their gradient. With weights, as of costs, it may be meant, and where the probabilities of others have a minus."""
+    found = [(flow.came.sign, is_bare) for flow, is_bare in chart.terms() if is_likelihood(chart, flow.record)]
+    if any([is_bare for _, is_bare in found]) and all([sign > 0 for sign, _ in found]):
+        text = "steps lower the probabilities of the targets, whose logarithms have no minus"
+        yield chart.finding("uphill", chart.start, text, "Go down the negative")
+
+
+def is_likelihood(chart: Chart, r: Record) -> bool:
+    """The logarithm of probabilities of targets, which an index or a mask chooses, or ``norm.logpdf(y, mean)`` of plain
+    data y?"""
+    found = chart.program.expression(r)
+    if found is not None and found.is_call and found.called in ("logpdf", "logpmf") and chart.program.text(r):
+        inside = [x for x in chart.records if (x.place, x.last) == (r.place, r.last)]
+        given = {id(p): chart.name(p) for x in inside for p in x.parents if p is not None and p not in inside}
+        names = {name.rstrip("₀₁₂₃₄₅₆₇₈₉") for name in given.values()}
+        return bool(found.node.args) and names.isdisjoint(map(written, paths_in(found.node.args[0])))
+    x, way = r, list[str]()
+    while x is not None and (x.rule.name in ("log", *CHOICES) or any([is_mask(x, v) for v in x.saved])):
+        way.append("log" if x.rule.name == "log" else "choice")
+        x = through(x.parents[x.parents[0] is None], "add", "clip", "maximum")  # np.log(p + 1e-12)
+    name = squashing(x) if x is not None else ""
+    if name == "subtract" and getattr(through(x.parents[1], "log"), "rule", x.rule).name in ("sum", "logsumexp"):
+        name = "log_softmax"
+    return sorted(way) == ["choice", "log"][: 1 + (name != "log_softmax")] and name in ("log_softmax", *PROBABILITIES)
 
 
 def examine_losses(chart: Chart) -> Iterator[Finding]:

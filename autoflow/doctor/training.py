@@ -37,15 +37,19 @@ from ..program.names import Naming
 from ..program.source import code_of, computes_with_gradient, expression_of, find
 from ..transforms.shadow import checked_run
 from .findings import Diagnosis, Finding, diagnosis
-from .graphs import LATE, diagnose_node, examine, lowered_likelihood, no_history, place_of, unreached
+from .graphs import LATE, diagnose_node, examine, is_likelihood, lowered_likelihood, no_history, place_of, unreached
 from .notebook import users_frames
-from .passes import Chart, Size, is_mask, watching
+from .passes import PRODUCTS, Chart, GradientFlow, Size, is_mask, watching
 
 TURNS = 3
 NUMBERS = (int, float, np.generic, np.ndarray)
 ALONG = 0.9  # the least cosine of a step and a gradient in the same direction
-PENALTY = {"absolute", "dot", "matmul", "mean", "multiply", "norm", "power", "square", "sum"}  # rules of penalties
-LOSS = re.compile("loss|cost|error|mse|nll|risk|entropy|^[lj][₀-₉]*$", re.IGNORECASE)
+SIZES = {"absolute", "norm", "power", "square"}
+PENALTY = SIZES | {"dot", "matmul", "mean", "multiply", "sum"}  # rules of penalties
+LOSS = re.compile("loss|cost|error|mse|nll|risk|cross_?entropy|neg|minus", re.IGNORECASE)
+LETTER = re.compile("[lj][₀-₉]*", re.IGNORECASE)  # of a loss, a likelihood, an expected reward
+LIKELIHOOD = re.compile("likelihood|log_?lik|^ll|elbo", re.IGNORECASE)
+GAIN = re.compile("reward|utility|profit", re.IGNORECASE)
 WEIGHTS = re.compile(r"\b(w|b|p|θ|β|theta|beta|weights?|bias|params?|coef\w*)\d*(\W|\[\d+])*$", re.IGNORECASE)
 State = tuple[Any, Any]  # of a Variable: value, gradient
 
@@ -109,7 +113,7 @@ class Turn:
         if (w := original_of(node)) is not None:
             self.rebound[id(w)] = w, record
         for x in record.parents:
-            if isinstance(x, VariableRole) and id(x) not in self.variables:
+            if isinstance(x, VariableRole) and id(x) not in self.variables and type(value_of(x)) is np.ndarray:
                 self.variables[id(x)] = x
                 self.before[id(x)] = state_of(x)
 
@@ -399,7 +403,7 @@ def wrong_ways(turn: Turn, chart: Chart) -> Iterator[Finding]:
     # A penalty is computed from parameters alone, perhaps through a mask, and not from data, as the fit is.
     data = {r for r in chart.records for p, v in zip(r.parents, r.saved, strict=False)
             if p is None and getattr(v, "size", 1) > 1 and not is_mask(r, v)}  # fmt: skip
-    terms = chart.terms() if data and LOSS.search(chart.name(start)) else ()
+    terms = chart.terms() if data and is_loss(chart, start, 1.0) else ()
     for r in [flow.record for flow, _ in terms if flow.came.sign < 0]:
         below = [*ancestors(r)] if r.shape == () and (r.value or 0) > 0 else []
         leaves, rules = [id(x) for x in below if not isinstance(x, Record)], {getattr(x, "rule", None) for x in below}
@@ -506,18 +510,39 @@ def kept(turns: list[Turn]) -> Iterator[Finding]:
 def aim_of(chart: Chart) -> tuple[float, float]:
     """The value of the loss, and the sign with which backward() starts from it: -1 in ``(-loss).backward()``.
 
-    On the way from the start, as long as it is of numbers and does not fork, it is what is called a loss, is above 0
-    (the logarithm of a likelihood is not) and gets a negative gradient; else it is the start.
+    On the way from the start, as long as it is of numbers, or means and sums, and does not fork, it is what is called a
+    loss, is above 0 (the logarithm of a likelihood is not) and gets a negative gradient; else it is the start.
     """
     signs = {id(flow.record): flow.came.sign for flow in chart.flows}
-    x = chart.start
-    while isinstance(x, Record) and x.shape == ():
-        if x.value is not None and signs.get(id(x), 1.0) < 0 < np.real(x.value) and LOSS.search(chart.name(x)):
-            return float(x.value), -1.0
+    x = number = chart.start
+    while isinstance(x, Record) and (x.shape == () or (number is not x and number.rule.name in ("mean", "sum"))):
+        number = x if x.shape == () else number
+        value = np.nan if number.value is None else number.value
+        if signs.get(id(x), 1.0) < 0 < np.real(value) and is_loss(chart, x, -1.0):
+            return float(value), -1.0
         own = [p for p in x.parents if p is not None]
         x = own[0] if len(own) == 1 else None
     value = chart.start.value if isinstance(chart.start, Record) else None
     return (float("nan") if value is None else float(np.sum(np.real(value)))), 1.0
+
+
+def is_loss(chart: Chart, x: Any, sign: float) -> bool:
+    """Does the program call a record, or the function that made the start, a loss? One letter may be that of a reward:
+    with it something is added up that is only made small. ``sign``: of the record's own gradient."""
+    name = chart.called(x)
+    return any(map(LOSS.search, (name, code_of(chart.start).co_name))) or (
+        LETTER.fullmatch(name) is not None and any([is_misfit(chart, flow, sign) for flow, _ in chart.terms()])
+    )
+
+
+def is_misfit(chart: Chart, flow: GradientFlow, sign: float) -> bool:
+    """Is it the square or size of a difference, a likelihood with a minus, or what a function called a loss gives?"""
+    r, x = flow.record, flow.record.parents[0]
+    if flow.came.sign != sign:
+        return is_likelihood(chart, r)
+    is_size = r.rule.name in SIZES or (r.rule.name in PRODUCTS and r.parents[1] is x)
+    is_size &= isinstance(x, Record) and x.rule.name == "subtract"
+    return is_size or bool(LOSS.search(chart.called(r)))
 
 
 def directions(turns: list[Turn], chart: Chart) -> Iterator[Finding]:
@@ -538,8 +563,13 @@ def directions(turns: list[Turn], chart: Chart) -> Iterator[Finding]:
     s, g, h = [np.concatenate([x.real, x.imag]) for x in (s / long, g / steep, h / steep)]
     rate, n = long / steep, np.dot(s, s)
     along, curvature = np.dot(s, g) / n, np.dot(s, h - g) / n / rate
+    name = chart.called(chart.start)
     if along < 0:
         yield from lowered_likelihood(chart)
+        is_gain = GAIN.search(name) or (LIKELIHOOD.search(name) and losses[0] < 0)
+        if is_gain and not LOSS.search(name) and losses[0] > losses[1] > losses[2]:
+            text = f"{name} falls ({', '.join([f'{x:.3g}' for x in losses])}): steps go down its gradient"
+            yield chart.finding("uphill", chart.start, text, f"To raise it, call (-{name}).backward()")
     if not losses[0] < losses[1] < losses[2]:
         return
     shown = f"the loss grows ({', '.join([f'{x:.3g}' for x in losses])})"
@@ -547,11 +577,10 @@ def directions(turns: list[Turn], chart: Chart) -> Iterator[Finding]:
     constants = [cut_of(c) for r in chart.records if r.extra is not None for c in r.extra.constants.values()]
     is_attack = any([cut is not None and cut.cause == "frozen" for cut in constants])
     is_attack |= is_plain and not any([WEIGHTS.search(chart.program.first_use(own[k]) or "") for k in keys])
-    is_loss = any([LOSS.search(x) for x in (chart.name(chart.start), code_of(chart.start).co_name)])
     if turns[0].sign < 0 and along < 0 and not is_attack:
         text, advice = f"{shown}: backward() starts from its negative", "To lower it, call loss.backward()"
         yield chart.finding("uphill", chart.start, text, advice)
-    elif along > ALONG and is_loss and not is_attack:
+    elif along > ALONG and not is_attack and is_loss(chart, chart.start, 1.0):
         advice = f"To lower it, subtract: w {'= w - lr * gradient' if is_plain else '-= lr * w.grad'}"
         yield chart.finding("uphill", chart.start, f"{shown}: steps go up its gradient", advice)
     elif along < -ALONG and rate * curvature > 2:

@@ -26,7 +26,7 @@ from ..base.types import Array
 from ..forward.writing import overwrite
 from ..nodes.nodes import value_of
 from ..optim import Optimiser, Schedule
-from ..optim.base import whole_numbers
+from ..optim.base import check_kind, whole_numbers
 from ..parallel.engines import data_parallel
 from ..transforms.evaluation import proved_call
 from .layers import BatchNorm
@@ -35,6 +35,7 @@ from .module import Module, explain_missing_rng, functional_call, generator, in_
 from .plots import line_chart, plot_loss, sparkline
 
 Measure = Callable[[Array, Array], Any]
+MEASURE = "a function of predictions and targets, such as nn.mse_loss"
 
 
 class History:
@@ -141,6 +142,11 @@ def fit(
     held = None if validation is None else check_finite("the validation data", *validation)
     whole_numbers("fit", epochs=epochs, batch_size=batch_size, patience=1 if patience is None else patience)
     generator("fit", rng)
+    check_kind("fit", "__call__", "a Module or another function of x", model=model)
+    check_kind("fit", "__call__", MEASURE, loss=loss)
+    check_kind("fit", "step", "an optimiser of the parameters, such as optim.Adam(model)", optimiser=optimiser)
+    if schedule is not None:
+        check_kind("fit", "step", "a Schedule, such as optim.Schedule(optimiser, optim.cosine(100))", schedule=schedule)
     metrics, history, best = checked_metrics(metrics), History(), Best(model, optimiser)
     compute, training_metrics = in_one_piece(model, loss, optimiser), metrics
     if workers is not None or chunks is not None:
@@ -235,6 +241,8 @@ def number_of(name: str, x: Any) -> float:
 def checked_metrics(metrics: dict[str, Measure] | None) -> dict[str, Measure]:
     """The metrics, if none is called as another measure is, which it would replace."""
     metrics = metrics or {}
+    check_kind("fit, evaluate", "items", 'functions by name, as in {"accuracy": accuracy}', metrics=metrics)
+    check_kind("metrics", "__call__", MEASURE, **{str(name): f for name, f in metrics.items()})
     if taken := {"loss", "val_loss", "n", *[f"val_{name}" for name in metrics]} & {*metrics}:
         raise InputError(f"a metric cannot be called {min(taken)!r}: another measure has that name")
     return metrics
@@ -247,6 +255,7 @@ def evaluate(
     """Loss and metrics on examples, without training: ``{"loss": ..., "accuracy": ...}``. A Module, and those that a
     function reaches, run in eval mode, and afterwards are in the mode that they were in."""
     x, y = check_data("evaluate: the data", x, y)
+    check_kind("evaluate", "__call__", MEASURE, loss=loss)
     rows, measures = [], {"loss": loss, **checked_metrics(metrics)}
     with in_evaluation(model):
         for b in batches(len(x), batch_size):

@@ -54,16 +54,19 @@ class Setting:
             optimiser.remember()
 
 
+NUMBERS = int, float, np.number
+
+
 def not_negative(who: str, name: str, value: Any) -> float:
     """A finite number of at least 0."""
-    if not isinstance(value, (int, float, np.number)) or not 0 <= value < math.inf:
+    if not isinstance(value, NUMBERS) or not 0 <= value < math.inf:
         raise ValueError(f"{who}: {name} must be a finite number of at least 0, not {value!r}")
     return float(value)
 
 
 def below_one(who: str, name: str, value: float) -> float:
     """The share of a running mean that stays: in [0, 1)."""
-    if not 0 <= value < 1:
+    if not isinstance(value, NUMBERS) or not 0 <= value < 1:
         raise ValueError(f"{who}: {name} must be at least 0 and less than 1, not {value!r}")
     return float(value)
 
@@ -73,6 +76,13 @@ def whole_numbers(who: str, **numbers: Any) -> None:
     for name, n in numbers.items():
         if not isinstance(n, (int, np.integer)) or n < 1:
             raise InputError(f"{who}: {name} must be a whole number of at least 1, not {n!r}")
+
+
+def check_kind(who: str, method: str, what: str, **given: Any) -> None:
+    """Refuse what has no such method, by name: a text, or a class in the place of one of its objects."""
+    for name, x in given.items():
+        if isinstance(x, type) or not callable(getattr(x, method, None)):
+            raise TypeError(f"{who}: {name} must be {what}, not {x!r:.60}")
 
 
 setting: Any = Setting

@@ -25,7 +25,7 @@ from ..forward.writing import run_or_undo, set_all
 from ..nodes.grads import plan_grads
 from ..nodes.nodes import value_of
 from ..table.shapes import Array, is_on_host
-from .base import Optimiser, not_negative, variables, wide
+from .base import NUMBERS, Optimiser, check_kind, not_negative, variables, wide
 
 __all__ = [
     "Accumulation", "Schedule", "clip_grad_norm", "clip_grad_value", "cosine", "inverse_square_root", "linear",
@@ -50,6 +50,8 @@ class Schedule:
     """
 
     def __init__(self, optimiser: Optimiser, factor: Factor) -> None:
+        check_kind("Schedule", "step", "an optimiser, such as optim.Adam(model)", optimiser=optimiser)
+        check_kind("Schedule", "__call__", "a function of the step, such as optim.cosine(100)", factor=factor)
         self.optimiser, self.factor = optimiser, factor
         self.lr, self.steps = optimiser.lr, 0
         optimiser.lr = self.lr * factor(0)
@@ -152,8 +154,8 @@ def _warm_up(steps: int, then: Factor | None, start: float, t: int) -> float:
 
 def at_least_one(who: str, name: str, n: int) -> None:
     """Refuse a number of steps below 1."""
-    if n < 1:
-        raise ValueError(f"{who}: {name} must be at least 1, not {n}")
+    if not isinstance(n, NUMBERS) or n < 1:
+        raise ValueError(f"{who}: {name} must be at least 1, not {n!r}")
 
 
 # ---------------------------------------------------------------- accumulation: several small batches, one step

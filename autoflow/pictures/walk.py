@@ -279,7 +279,7 @@ def build_picture(
         if not direction and depth is None and not opened:
             again = partial(views.fold_huge_graph, walk, depth, opened)
             is_cut = " section" in folded.notes[0].partition(" folded")[0]
-            folded, way = fold_further(folded, way, over, again, NEAR if is_cut else FAR)
+            folded, way, _ = fold_further(folded, way, over, again, NEAR if is_cut else FAR)
         way = direction or way
         return replace(folded, look=Look(detail or "values", way, bool(legend), theme, engine, modes().digits, False))
     notes = walk.go(gradients)

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, cached_property, lru_cache
 from inspect import CO_OPTIMIZED, CO_VARARGS
-from itertools import groupby, pairwise
+from itertools import groupby
 from types import CodeType
 from typing import Any
 
@@ -96,10 +96,8 @@ class Naming:
     def write(self, record: Any) -> str:
         """The statement that writes a record's value into an array: ``f[1:] −= …``; empty if no statement does."""
         found = self.expression(record)
-        if found is None or not found.is_write:
-            return ""
-        statement = found.node if isinstance(found.node, ast.AugAssign) else found.source.above.get(found.node)
-        if not isinstance(statement, (ast.AugAssign, ast.Assign)):
+        statement = found.statement if found is not None else None
+        if found is None or statement is None:
             return ""
         target, value, sign = found.node, written(statement.value), ""
         if isinstance(statement, ast.AugAssign):
@@ -232,12 +230,14 @@ class Naming:
                 self.whole.update(left if len(left) == 1 else ())
 
     def find_writes(self, run: list[Any]) -> None:
-        """The same of ``u[1:] -= v``: a write into a view is written into its base by a record of its own."""
+        """The same of ``u[1:] -= v``: a write into a view is written into its base by a record of its own, as is the
+        number that ``u[0] -= v`` makes."""
         self.whole.update(map(id, run))
-        for before, r in pairwise(run):
-            if r.rule.name in BASES and any([p is before for p in r.parents]):
+        for r in [r for r in run if r.rule.name in BASES and r.parents[1] is not None]:
+            value = self.expression(r.parents[1])
+            if value is not None and value.node is self.expressions[id(r)].statement:
                 self.parts.add(id(r))
-                self.based.add(id(before))
+                self.based.add(id(r.parents[1]))
 
     def name_records(self) -> None:
         """Targets, numbered where a name is given more than once in one call; else as they are used."""

@@ -280,6 +280,12 @@ class Expression:
         return self.stores or isinstance(self.node, ast.AugAssign)
 
     @property
+    def statement(self) -> Any:
+        """The assignment that writes it: ``x[i] = ...``, ``x += ...``; else None."""
+        found = self.source.above.get(self.node) if self.stores else self.node
+        return found if isinstance(found, (ast.AugAssign, ast.Assign)) else None
+
+    @property
     def is_call(self) -> bool:
         """Is it the call of a function?"""
         return isinstance(self.node, ast.Call)

@@ -281,6 +281,11 @@ def test_many_ways_to_say_which():
         (ValueError, "warm_up: steps must be", lambda w: optim.warm_up(0)),
         (ValueError, "inverse_square_root: steps must be", lambda w: optim.inverse_square_root(0)),
         (ValueError, "bound must be", lambda w: optim.clip_grad_value([w], -1)),
+        (ValueError, "momentum must be", lambda w: optim.SGD([w], momentum="0.9")),
+        (ValueError, "betas must be a pair", lambda w: optim.Adam([w], betas=0.9)),
+        (ValueError, "cosine: steps must be", lambda w: optim.cosine(optim.SGD([w]))),
+        (TypeError, "Schedule: optimiser must be", lambda w: optim.Schedule(0.1, optim.cosine(3))),
+        (TypeError, "Schedule: factor must be", lambda w: optim.Schedule(optim.SGD([w]), "cosine")),
     ],
 )
 def test_bad_settings(kind, message, make):

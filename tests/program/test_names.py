@@ -636,6 +636,19 @@ def test_a_write_shows_all_of_its_place():
     assert [*shown] == ["", "y[k == 0] = …", "y[k <= 1] −= 0.5", "y[k != 5] = 2.0", "y[0] = 2.0"]
 
 
+PLACES = {"row": 0, "number": (0, 1), "slice": slice(1, None), "list": [0, 1], "mask": np.eye(2) > 0}
+
+
+@pytest.mark.parametrize("place", PLACES.values(), ids=PLACES)
+def test_a_write_is_one_card(place):
+    x, v = leaves(np.ones((2, 2)), 2.0)
+    y = x * 1.5
+    y[place] -= v
+    z = np.sum(y * y)
+    cards = [card.write or card.title for card in z.graph().drawn.nodes if card.kind == "Operation"]
+    assert cards == ["y₁", "y[place] −= v", "y₂*y₂", "z"]
+
+
 def test_comments_are_no_part_of_an_expression():
     x = af.Variable(2.0, name="x")
     y = (x  # the "input"

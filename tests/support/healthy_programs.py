@@ -684,13 +684,16 @@ def descend(loss: Callable[[], Any], *parameters: Any) -> Callable[[], None]:
     return step
 
 
-EACH, HARM = np.arange(40), np.abs(RNG.normal(size=40))
+EACH, COSTS = np.arange(40), np.abs(RNG.normal(size=40))
 LOWERED: dict[str, Callable[[Any], Any]] = {  # of the logarithms of two probabilities: some are lowered, as is meant
     "preferences": lambda p: np.mean(nn.softplus(p[EACH, 1 - LABELS] - p[EACH, LABELS])),
-    "costs of what was drawn": lambda p: np.mean(p[EACH, LABELS] * HARM),
-    "costs of 0 and 1": lambda p: np.mean((HARM > 0.5) * p[EACH, LABELS]),
+    "costs of what was drawn": lambda p: np.mean(p[EACH, LABELS] * COSTS),
+    "costs of 0 and 1": lambda p: np.mean((COSTS > 0.5) * p[EACH, LABELS]),
     "the cost of one": lambda p: p[0, 1] * 2.5,
-    "rewards below 0": lambda p: -np.mean(p[EACH, LABELS] * -HARM),
+    "rewards below 0": lambda p: -np.mean(p[EACH, LABELS] * -COSTS),
+    "an expected reward": lambda p: -(J := np.mean(np.exp(p[:, 0]) * COSTS)),  # noqa: F841 - the doctor reads it
+    "an entropy": lambda p: -(entropy := -np.mean(np.sum(np.exp(p) * p, axis=1))),  # noqa: F841 - the same
+    "fewer of others": lambda p: np.mean(p[EACH, 1 - LABELS]) - np.mean(p[EACH, LABELS]),
     "divided by a negative number": lambda p: np.sum(p[EACH, LABELS]) / -40,
     "negative targets": lambda p: np.sum(-np.eye(2)[LABELS] * p) / 40,
     "from 0": lambda p: 0 - np.mean(p[EACH, LABELS]),
@@ -703,6 +706,37 @@ for lowered in LOWERED.values():
     def probabilities_that_are_lowered(lowered: Callable[[Any], Any] = lowered) -> Any:
         W = weights(3, 2, name="W")
         return descend(lambda: lowered(nn.log_softmax(X @ W)), W)
+
+
+@healthy
+def a_likelihood_of_one_letter() -> Any:
+    m, s = weights(name="m"), weights(name="s")
+
+    def step() -> None:
+        L = np.mean(-0.5 * ((T - m) / np.exp(s)) ** 2 - s - np.log(3.0 + m * m))
+        m.zero_grad(), s.zero_grad()
+        L.backward()
+        m.value, s.value = m.value + 0.1 * m.grad, s.value + 0.1 * s.grad
+
+    return step
+
+
+@healthy
+def samples_of_what_is_fitted() -> Any:
+    m, rng, norm = weights(name="m"), np.random.default_rng(0), af.stats.norm
+
+    def divergence() -> Any:
+        z = m + rng.normal(size=20)
+        return np.mean(norm.logpdf(z, m, 1.0) - norm.logpdf(z, 0.0, 2.0))
+
+    return descend(divergence, m)
+
+
+@healthy
+def slopes_of_every_example() -> Any:
+    w = weights(3, name="w")
+    slopes = af.vmap(af.grad(lambda x: np.sum(np.tanh(x))))
+    return descend(lambda: np.mean((slopes(X) @ w - T) ** 2), w)
 
 
 @healthy

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from healthy_programs import descend
 
 import autoflow as af
 from autoflow import nn
@@ -1687,19 +1688,6 @@ def growth_up_to_a_capacity(sick: bool) -> Any:
     return np.mean(((1 if sick else 10) / (1 + np.exp(-a * t)) - 10 / (1 + np.exp(1 - t))) ** 2)
 
 
-def descend(loss: Callable[[], Any], *parameters: Any) -> Callable[[], None]:
-    """A step of an optimiser down a loss."""
-    opt = af.optim.SGD(parameters, lr=0.05)
-
-    def step() -> None:
-        opt.zero_grad()
-        value = loss()
-        value.backward()
-        opt.step()
-
-    return step
-
-
 def written_softmax(x: Any) -> Any:
     """As in a textbook."""
     e = np.exp(x - np.max(x, axis=1, keepdims=True))
@@ -1723,6 +1711,25 @@ for of_scores in LIKELIHOODS:
     def likelihood_that_steps_lower(sick: bool, of_scores: Any = of_scores) -> Any:
         W, X = af.Variable(draw(2, 3), name="W"), draw(20, 2)
         return descend(lambda: of_scores(X @ W) if sick else -of_scores(X @ W), W)
+
+
+GAINS: list[Callable[[Any], Any]] = [  # of numbers
+    lambda m: (log_likelihood := -np.sum((draw(20) - m) ** 2) / 2),  # noqa: F841 - the doctor reads it
+    lambda m: (reward := nn.softmax(np.stack([m[0], 0 * m[0]]))[0]),  # noqa: F841 - the same
+    lambda m: np.sum(af.stats.norm.logpdf(draw(20), m, 1.0)),
+    lambda m: np.mean(af.stats.poisson.logpmf(np.arange(4), loc=0, mu=np.exp(m))),
+    lambda m: -np.mean(losses := (draw(20) - m) ** 2),  # noqa: F841 - the same
+    lambda m: -(J := np.mean((draw(20) - m) ** 2)),  # noqa: F841 - the same
+    lambda m: -(L := nn.mse_loss(draw(20) * m, draw(20, seed=1))),  # noqa: F841 - the same
+]
+
+
+for of_numbers in GAINS:
+
+    @pair("uphill")
+    def gain_that_steps_lower(sick: bool, of_numbers: Any = of_numbers) -> Any:
+        m = af.Variable([0.5], name="m")
+        return descend(lambda: of_numbers(m) if sick else -of_numbers(m), m)
 
 
 @pair("uphill")

@@ -13,11 +13,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from math import fsum
 
 from ...base.groups import grouped
 from ..folding.choose import FEWEST
-from ..folding.views import visible_picture, with_look
+from ..folding.views import boxes_of, visible_picture, with_look
 from ..layout.arrange import PAGE, RIGHT, cost
 from ..layout.layers import APART, GAP, Arrow, NodeBox, Placed, ranks, spine
 from ..layout.nesting import Nesting, Room, is_down
@@ -127,9 +128,8 @@ TIME = 2.5  # the worth, in screens, of drawing the parts of a sequence next to 
 
 def fit_picture(graph: Picture) -> Picture:
     """The picture in the direction that reads best, with images of matrices if there is room for them. If it is larger
-    than the page then, its cards do without values; if that is not enough, sequences and boxes in it fold further. A
-    picture without boxes of the program would be cut into sections, which is worse than a page that scrolls a
-    little."""
+    than the page then, its cards do without values; if that is not enough, sequences and boxes in it fold further. It
+    is not cut into sections, which no program knows, as long as the page scrolls no more than a little."""
     graph, may = replace(graph, look=replace(graph.look, compact=False)), graph.look.compact is None
     shown = visible_picture(graph)
     way, over = best_way(shown)
@@ -141,18 +141,25 @@ def fit_picture(graph: Picture) -> Picture:
         graph = tried if best_way(visible_picture(tried)) == (way, over) else graph
     whole, may = graph, graph.look.fold and graph.look.depth is None and not graph.look.open
     if over and may:
-        allowed = 0.0 if any([v.scope for v in graph.nodes]) else FAR
-        graph, way = fold_further(graph, way, over, lambda few: with_look(whole, alike=TIGHTER, few=few), allowed)
+        folded = partial(with_look, whole, alike=TIGHTER)
+        graph, way, over = fold_further(graph, way, over, lambda few: uncut(folded(few=few)), 0.0)
+        allowed = NEAR if any([v.scope for v in graph.nodes]) else FAR
+        graph, way, _ = fold_further(graph, way, over, lambda few: folded(few=few), allowed)
     answer = with_look(graph, direction=way)
     answer.__dict__["drawn"] = replace(visible_picture(graph), look=answer.look)  # need not be looked for again
     return answer
 
 
+def uncut(graph: Picture) -> Picture | None:
+    """The picture, unless it has sections."""
+    return None if boxes_of(graph)[0].sections else graph
+
+
 def fold_further(
     graph: Picture, way: str, over: float, again: Callable[[int], Picture | None], allowed: float
-) -> tuple[Picture, str]:  # fmt: skip
+) -> tuple[Picture, str, float]:  # fmt: skip
     """The first picture with fewer cards that is no more than ``allowed`` beyond the page, or the one that is least
-    beyond it, and its direction. ``again`` draws it with at most that many cards, if it can."""
+    beyond it, its direction, and how far it is. ``again`` draws it with at most that many cards, if it can."""
     best, least = (graph, way), over
     few = cards = len(visible_picture(graph).nodes)
     while least > allowed and few > FEWEST and (tried := again(few := few - max(1, few // STEP))) is not None:
@@ -165,7 +172,7 @@ def fold_further(
         way, over = best_way(drawn)
         if over < least:
             best, least = (tried, way), over
-    return best
+    return *best, least
 
 
 def best_way(drawn: GraphData) -> tuple[str, float]:
