@@ -11,6 +11,7 @@ or, where nothing is recorded (``no_grad``, Constants only), in a Constant.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -165,6 +166,8 @@ def plain_option(option: Any, rule: Rule | None = None, k: int = 0, is_place: bo
     is_numpys = is_place or (type(rule) is Rule and rule.function is not None)
     if is_numpys and (type(option) in (tuple, list) or hasattr(option, "__array__")):
         option = plain_arrays(option)
+    elif is_numpys and type(option) not in SIMPLE and hasattr(option, "__index__"):
+        option = operator.index(option)  # a whole number to NumPy, of any class
     if isinstance(option, (np.ndarray, np.integer)) and not option.ndim and option.dtype.kind in "iu":
         is_copy = type(option) is np.ndarray and rule is not None and rule.function is getitem  # x[int] is a view
         return option if is_copy else int(option)  # of Python: -k and k - 1 fit, also if it was unsigned

@@ -115,12 +115,15 @@ def over_x(x: Array, z: Array, k: int) -> Array:
 def decay(x: Array, v: Any, z: Array, sign: complex, formula: Any) -> Array:
     """The derivative of a scaled function z of order v, ``formula(x)``. Where x is large, so that it would subtract
     equal numbers, z is as x^(−1/2) Σ cₖ (sign/x)ᵏ, with cₖ = cₖ₋₁ (4v² − (2k − 1)²)/8k (DLMF 10.17.5, 10.40.1)."""
-    far = np.absolute(numbers_of(x)) > 100 * (1 + np.square(v))
+    left, side = np.real(numbers_of(x)) < 0, np.imag(sign)
+    above = side * np.imag(numbers_of(x))  # the series is that of one wave; below the negative axis there are two
+    cut = left & (above > -20) & ((above < 0) | ((above == 0) & (side < 0)))
+    far = (np.absolute(numbers_of(x)) > 100 * (1 + v * v)) & ~cut
     t = np.where(far, x, 100)
-    u = sign / (t if x.dtype.kind == "c" else np.absolute(t))
+    u = sign / (t if side or x.dtype.kind == "c" else np.absolute(t))
     c, total, slope = 1.0, 1.0, 0.5
     for k in range(1, 9):
-        c = c * u * ((4 * np.square(v) - (2 * k - 1) ** 2) / (8 * k))
+        c = c * u * ((4 * v * v - (2 * k - 1) ** 2) / (8 * k))
         total, slope = total + c, slope + (k + 0.5) * c
     return np.where(far, -z / t * slope / total, formula(np.where(far, 1, x)))
 

@@ -13,6 +13,7 @@ from itertools import accumulate
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
 
 from ..base.errors import NoRuleError
 from ..base.types import Array, Shape
@@ -147,12 +148,12 @@ def linspace(
     """Evenly spaced from ``start`` to ``stop``; with ``retstep`` the step as well."""
     if device not in (None, "cpu"):
         raise ValueError(f"Device not understood. Only 'cpu' is allowed, but received: {device}")
-    z = spaced(start, stop, operator.index(num), endpoint, dtype, axis)
-    if not retstep:
-        return z
+    num = operator.index(num)
+    z = spaced(start, stop, num, endpoint, dtype, axis)
     steps = num - 1 if endpoint else num
-    step = np.subtract(as_array(stop) * 1.0, as_array(start) * 1.0)
-    return z, step / steps if steps > 0 else step * np.nan
+    if not retstep or steps <= 0:
+        return (z, np.nan) if retstep else z
+    return z, np.subtract(as_array(stop) * 1.0, as_array(start) * 1.0) / steps
 
 
 def to_end(g: Array, share: Array, end: Array, call: tuple[Any, ...]) -> Array:
@@ -189,7 +190,7 @@ run_own(np.apply_over_axes)
 def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **options: Any) -> Array:
     """``func1d`` of every vector along an axis; its results replace that axis."""
     x = as_array(arr)
-    axis = axes_of(axis, x.ndim)[0]
+    axis = normalize_axis_index(axis, x.ndim)
     rows = np.moveaxis(x, axis, -1)
     lead = rows.shape[:-1]
     parts = [as_array(func1d(rows[i], *args, **options)) for i in np.ndindex(*lead)]

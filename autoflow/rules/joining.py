@@ -11,10 +11,11 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
 
 from ..table.bodies import run_own
 from ..table.indexing import put_back
-from ..table.shapes import Array, Shape, as_array, as_dtype, axes_of, like_argument, total
+from ..table.shapes import Array, Shape, as_array, as_dtype, like_argument, total
 from ..table.table import composed, primitive, rule
 from ..table.vjps import Shapes
 
@@ -51,7 +52,7 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     """Parts along an axis: split at the given places, or into a number of parts of nearly equal length. (By NumPy's own
     code it takes three times as many operations, which pictures would show.)"""
     x = as_array(ary)
-    (axis,) = axes_of(axis, x.ndim)
+    axis = normalize_axis_index(axis, x.ndim)
     n = x.shape[axis]
     if np.ndim(indices_or_sections):
         places = [0, *indices_or_sections, n]

@@ -19,7 +19,7 @@ import numpy as np
 from ..base.types import Array, Shape
 from ..table.bodies import run_own
 from ..table.indexing import put_back
-from ..table.shapes import as_array, as_dtype, has_gradient, is_numpys, is_on_host, like_argument, numbers_of
+from ..table.shapes import as_array, as_dtype, has_gradient, is_numpys, is_on_host, like_argument, numbers_of, zeros
 from ..table.table import composed, primitive, rule
 
 # ---------------------------------------------------------------- taking along an axis
@@ -56,7 +56,8 @@ def rank_in_result(x: Array, z: Array, axis: int) -> Array:
     array([2, 0, 1])
     """
     numbers = numbers_of(z)
-    lead = (slice(None),) * (axis % numbers.ndim)
+    axis = axis % numbers.ndim  # a number also where it is True
+    lead = (slice(None),) * axis
     # Strictly rising: no two elements are equal, so the order need not be stable, which is faster.
     rising = is_on_host(x) and bool((numbers[(*lead, slice(None, -1))] < numbers[(*lead, slice(1, None))]).all())
     from_x = np.argsort(x, axis=axis, kind=None if rising else "stable")
@@ -73,7 +74,7 @@ def sort_x(g: Array, x: Array, z: Array, axis: Any) -> Array:
     """Each element receives the gradient of the place to which it went. No additions: all places are different."""
     if axis is None or x.ndim == 1:
         return np.take(g, rank_in_result(np.ravel(x), z, 0)).reshape(x.shape)
-    return np.take_along_axis(g, rank_in_result(x, z, axis), axis)
+    return np.take_along_axis(g, rank_in_result(x, z, axis), int(axis))
 
 
 run_own(np.sort_complex)
@@ -149,8 +150,8 @@ def bin_of(a: Array, edges: Array) -> Array:
 def histogram_w(g: Array, a: Any, bins: Any, range: Any) -> Array:
     """The gradient of the bin."""
     edges = edges_of(a, bins, range)
-    i = bin_of(a, edges)
-    return np.where((i >= 0) & (i < edges.size - 1), np.take(g, np.clip(i, 0, edges.size - 2)), 0)
+    i, n = bin_of(a, edges), edges.size - 1
+    return np.take(np.concatenate([g, zeros(g, (1,))]), np.where((i >= 0) & (i < n), i, n))
 
 
 @composed(np.histogram, sequences="bins")

@@ -250,7 +250,7 @@ def find_maxima(x: Array, axis: Axis, keepdims: bool, initial: Any, where: Any, 
     """
     keepdims = bool(keepdims)
     z = restore_axes(z, x.shape, axis, keepdims)
-    mask = in_blocks(operator.eq, x, z) if where is None else (x == z) & where
+    mask = in_blocks(operator.eq, x, z) if where is None else np.logical_and(x == z, where)
     shares = None if initial is None else how_many(mask, axis) + (z == initial)
     return Reached(mask, shares, axis, keepdims)
 
@@ -318,7 +318,7 @@ for ours, ufunc, alias, word in ((np.max, np.maximum, np.amax, "max"), (np.min, 
 def numbers(x: Array, where: Any) -> Array:
     """True where an element is used."""
     ok = ~np.isnan(x)
-    return ok if where is None else ok & where
+    return ok if where is None else np.logical_and(ok, where)
 
 
 def fill_empty_rows(ok: Array, axis: Axis) -> Array:

@@ -58,7 +58,7 @@ rule(special.erf, "x", x=lambda g, x: g * (2 / ROOT_PI * np.exp(-(x * x))))
 rule(special.erfc, "x", x=lambda g, x: g * (-2 / ROOT_PI * np.exp(-(x * x))))
 rule(special.erfcx, "x", x=lambda g, x, z: g * slope_of_erfcx(x, z), domain=(-1.0, 2.0))
 rule(special.erfi, "x", x=lambda g, x: g * (2 / ROOT_PI * np.exp(x * x)))
-rule(special.dawsn,    "x",   "dawsn",  r"F\left($x\right)", x=lambda g, x, z: g * -far_out(x, 2 * (x * z) - 1, 1))
+rule(special.dawsn, "x", "dawsn", r"F\left($x\right)", x=lambda g, x, z: g * -far_out(x, lambda x: 2 * x * z - 1, 1))
 rule(special.erfinv,   "x",   "erf⁻¹",  r"\operatorname{erf}^{-1} $x",
      x=lambda g, z: g * (ROOT_PI / 2 * np.exp(z * z)), domain=(-0.8, 0.8))
 rule(special.erfcinv,  "x",   "erfc⁻¹", r"\operatorname{erfc}^{-1} $x",
@@ -249,19 +249,19 @@ def rise_of_psi(x: Array, y: Array) -> Array:
     return np.where(usual, distributions.psi_difference(np.where(usual, x, 1), np.where(usual, y, 1)), direct)
 
 
-def far_out(x: Array, formula: Array, sign: int) -> Array:
-    """``formula``, that of a slope; where x is large, so that it would subtract equal numbers, the series
+def far_out(x: Array, formula: Any, sign: int) -> Array:
+    """``formula(x)``, that of a slope; where x is large, so that it would subtract equal numbers, the series
     Σ (2k − 1)!! (± 2x²)⁻ᵏ over k > 0 (DLMF 7.12.1)."""
     real, imaginary = np.real(numbers_of(x)), np.absolute(np.imag(numbers_of(x)))
     inside = 2 * real > -imaginary if sign < 0 else 2 * imaginary < np.absolute(real)
     far = inside & (np.absolute(numbers_of(x)) > 30)
-    u = 1 / np.where(far, x, 30)
-    return np.where(far, power_series(sign * u * u / 2, [0, 1, 3, 15, 105, 945, 10395, 135135, 2027025]), formula)
+    terms = [0, 1, 3, 15, 105, 945, 10395, 135135, 2027025]
+    return branch(far, x, lambda x: power_series(sign / 2 * (1 / x) * (1 / x), terms), formula, (30, 1))
 
 
 def slope_of_erfcx(x: Array, z: Array) -> Array:
     """2 x z − 2/√π; of the Faddeeva function, too: w(x) = erfcx(−ix)."""
-    return 2 / ROOT_PI * far_out(x, ROOT_PI * (x * z) - 1, -1)
+    return 2 / ROOT_PI * far_out(x, lambda x: ROOT_PI * (x * z) - 1, -1)
 
 
 def slope_of_spence(x: Array) -> Array:
@@ -404,9 +404,9 @@ rule(special.agm, "x y", x=lambda g, x, y, z: g * slope_of_mean(x, y, z),
 with_parameters(special.hyp0f1, "x | v", "₀F₁", r"{}_0F_1\left($v; $x\right)",
      x=lambda g, x, v: g * (special.hyp0f1(v + 1, x) / v))
 with_parameters(special.hyp1f1, "x | a b", "₁F₁", r"{}_1F_1\left($a; $b; $x\right)",
-     x=lambda g, x, a, b: g * (a / b * special.hyp1f1(a + 1, b + 1, x)))
+     x=lambda g, x, a, b: g * (a * special.hyp1f1(a + 1, b + 1, x) / b))
 with_parameters(special.hyp2f1, "x | a b c", "₂F₁", r"{}_2F_1\left($a, $b; $c; $x\right)",
-     x=lambda g, x, a, b, c: g * (a * b / c * special.hyp2f1(a + 1, b + 1, c + 1, x)), domain=(-0.8, 0.6))
+     x=lambda g, x, a, b, c: g * (a * b * special.hyp2f1(a + 1, b + 1, c + 1, x) / c), domain=(-0.8, 0.6))
 with_parameters(special.hyperu, "x | a b", "U", r"U\left($a, $b, $x\right)",
      x=lambda g, x, a, b: g * (-a * special.hyperu(a + 1, b + 1, x)))
 with_parameters(special.wright_bessel, "x | a b", "Φ", r"\Phi\left($a, $b; $x\right)",
@@ -435,7 +435,8 @@ def slope_of_mean(x: Array, y: Array, z: Array) -> Array:
 
 def slope_of_expn(x: Array, n: Any) -> Array:
     """−Eₙ₋₁(x); E₀ is e⁻ˣ/x."""
-    return np.where(n > 0, -special.expn(np.maximum(n - 1, 0), x), -np.exp(-x) / x * (1 + 1 / x))
+    e_0 = lambda x: -np.exp(-x) / x * (1 + 1 / x)  # noqa: E731
+    return branch(np.greater(n, 0), x, lambda x: -special.expn(np.maximum(n - 1, 0), x), e_0, (1, 1))
 
 
 # ---------------------------------------------------------------- Jacobi's elliptic functions

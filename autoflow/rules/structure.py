@@ -32,6 +32,7 @@ def compute_reshape(x: Array, shape: Any, order: str, copy: Any) -> Array:
 
 def _check_order(order: str) -> str:
     """ "C" or "F". The others depend on the memory layout of x, which the backward pass does not know."""
+    order = "C" if order is None else order
     if str(order).upper() not in ("C", "F"):
         raise NoRuleError(f"order={order!r} depends on how an array lies in memory: say which you mean, 'C' or 'F'")
     return order.upper()
@@ -96,7 +97,7 @@ rule(constant_with_history, "x y", "=", r"$x", x=lambda g: g, y=lambda g, y: np.
 # ---------------------------------------------------------------- orders of axes
 
 rule(np.transpose, "x | axes=None", "⊤", r"$x^\top", view=True, compute=lambda x, axes: x.transpose(axes),
-     x=lambda g, axes: g.transpose() if axes is None else g.transpose(inverse(axes)))
+     x=lambda g, axes: g.transpose() if axes is None or g.ndim < 2 else g.transpose(inverse(axes)))
 rule(np.matrix_transpose, "x", "⊤", r"$x^\top", view=True, compute=lambda x: x.mT, x=lambda g: g.mT)
 rule(np.swapaxes, "x | axis1 axis2", "swapaxes", r"$x^\top",
      view=True, compute=lambda x, axis1, axis2: x.swapaxes(axis1, axis2),

@@ -66,7 +66,7 @@ def broadcast_view(x: Array, shape: Shape) -> Array:
 
 def axis_of(x: Array, axis: Axis) -> Axis:
     """``axis``; of a number NumPy takes 0 and -1 too, CuPy does not."""
-    return None if axis in (0, -1) and not x.ndim and not is_numpys(x) else axis
+    return None if not x.ndim and not is_numpys(x) and axis in (0, -1) else axis
 
 
 def reducer(ufunc: np.ufunc, function: Any) -> Callable[..., Any]:

@@ -55,6 +55,7 @@ RULES: dict[Any, Rule] = {}  # function -> its row
 COMPOSED: dict[Any, Callable[..., Any]] = {}  # function -> the same, written with functions that have rows
 LISTS: dict[Any, Lists] = {}  # function of COMPOSED -> what a list means in each of its arguments
 MISSING: Any = inspect.Parameter.empty
+NEVER_NONE = ("where", "keepdims", "correction")  # keywords that are given or not, but not None
 LONG = 16  # of longer sequences all contributions are computed together, so that n arrays cost n
 
 
@@ -120,7 +121,9 @@ class Rule(Kind):
             if value is NOT_GIVEN:  # what NumPy's own functions pass for "not given"
                 continue
             place = self._place(name)
-            if place is None or place < n:
+            if value is None and name in NEVER_NONE:  # as a condition NumPy takes it for False
+                wrong.append(f"{name}=None")
+            elif place is None or place < n:
                 wrong.append(f"{name}=" if place is None else f"{name}= given twice")
             else:
                 given[place] = value

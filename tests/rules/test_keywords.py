@@ -450,6 +450,17 @@ def test_methods_are_all_of_them() -> None:
 
 # -- one argument in several spellings -------------------------------------------------------------------------------
 
+
+class Whole:
+    """A whole number, and nothing else."""
+
+    def __init__(self, value: int) -> None:
+        self.value = value
+
+    def __index__(self) -> int:
+        return self.value
+
+
 NUMBERS = {"clip": 0, "wrap": 1, "raise": 2, "valid": 0, "same": 1, "full": 2}  # NumPy's enumerations
 
 
@@ -459,7 +470,8 @@ def spellings(value: Any) -> Iterator[Any]:
         case bool():
             yield from (int(value), np.bool_(value))
         case int():
-            yield from (np.int8(value), np.array(value), (value,), [value], np.array([value]))
+            yield from (np.int8(value), np.array(value), (value,), [value], np.array([value]), Whole(value))
+            yield from [bool(value)] if value in (0, 1) else []
             yield from [np.uint8(value)] if value >= 0 else []
         case float():
             yield from (np.float64(value), np.array(value))

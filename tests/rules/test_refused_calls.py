@@ -65,6 +65,7 @@ REFUSED = {
     "bincount, of floats": lambda v, m: np.bincount(np.zeros(0), v[:0]),
     "reduceat, before the first": lambda v, m: np.maximum.reduceat(v, [-1]),
     "reduceat, behind the last": lambda v, m: np.maximum.reduceat(v, [7]),
+    "apply_along_axis, of a list": lambda v, m: np.apply_along_axis(np.cumsum, [0], m),
     "histogramdd, lengths": lambda v, m: np.histogramdd(M, bins=2, weights=v),
     "histogramdd, complex": lambda v, m: np.histogramdd(M, bins=2, weights=v[:2] * 1j),
 }

@@ -125,7 +125,8 @@ SLOPE = (np.tan(0.5) / np.cos(0.5) - np.arctanh(np.sin(0.5))) / 4  # ½ ∫ sin�
     (np.arctanh, 1.0, np.inf), (np.arctanh, -1.0, -np.inf), (special.logit, 0.0, -np.inf), (special.logit, 1.0, np.inf),
     (special.ellipk, 1.0, np.inf), (special.ellipkm1, 0.0, np.inf), (special.kei, 0.0, np.inf),
     (lambda a: special.gammainc(a, 1.0), 0.0, -0.4489500816),  # Richardson's, of first derivatives
-    (lambda x: special.beta(x, 0.5), -0.5, -4 * np.pi * (1 - np.log(2)) * 2),
+    (lambda x: special.beta(x, 0.5), -0.5, -4 * np.pi * (1 - np.log(2)) * 2), (special.dawsn, -np.inf, 0.0),
+    (special.erfcx, np.inf, 0.0), (lambda x: special.expn(3, x), 0.0, np.inf),
 ])  # fmt: skip
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_curvature_at_edges(f, at, bend):
@@ -174,6 +175,10 @@ def test_curvature_at_edges(f, at, bend):
     (lambda y: special.inv_boxcox(-0.5, y), 2.0, -np.inf), (special.kolmogi, 1.0, -np.inf),
     (special.kolmogorov, np.nan, np.nan), (special.kolmogi, 2.0, np.nan),
     (lambda x: special.struve(-2.5, x), 1e-3, special.struve(-3.5, 1e-3) + 2.5e3 * special.struve(-2.5, 1e-3)),
+    (lambda x: np.real(special.hankel1e(1.5, x)), -700.0, 1.5 * np.sqrt(2 / np.pi) * 700**-2.5),
+    (lambda x: np.real(special.hankel2e(0.0, x)), -700.0,
+     np.real(-special.hankel2e(1.0, -700.0) + 1j * special.hankel2e(0.0, -700.0))),
+    (lambda x: special.hyp1f1(0.5, 0.0, x), 0.5, np.inf), (lambda x: special.kve(np.True_, x), 1.0, -1.14446307981),
     (lambda x: np.power(x, np.array(0.0)), 5e-324, 0.0), (lambda x: np.power(x, np.array(0.0)), -1e-310, 0.0),
 ])  # fmt: skip
 def test_named_edges(f, at, slope):

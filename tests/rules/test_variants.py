@@ -106,6 +106,9 @@ def test_where_that_is_refused():
         np.exp(x, where=c)
     with pytest.raises(LostGradientError, match=r"np.exp\(..., out=, where=\) into a plain array"):
         np.exp(x, out=np.zeros((2, 3)), where=c)
+    for f in (np.sum, np.nanmean):  # NumPy takes None for a condition that never holds
+        with pytest.raises(NoRuleError, match="not with where=None"):
+            f(x, where=None)
     with pytest.raises(TypeError, match="where= takes booleans"):
         np.exp(x, out=np.zeros_like(x), where=np.ones((2, 3)))
     with pytest.raises(ValueError, match="shape"):

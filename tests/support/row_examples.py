@@ -156,7 +156,7 @@ EXAMPLES: Examples = {
     np.nanpercentile: NAN_QUANTILES,
     # counting
     histogram_sums: (of((5,), a=SAMPLES, bins=3), of((5,), a=SAMPLES, bins=[0.0, 1.0, 2.5]),
-        of((5,), a=SAMPLES, bins=2, range=(0.0, 2.0))),
+        of((5,), a=SAMPLES, bins=2, range=(0.0, 2.0)), of((5,), a=SAMPLES, bins=[3.0])),
     # calculus
     np.unwrap: (of((5,)), of((2, 3), axis=0), of((4,), period=1.5), of((4,), discont=4.0)),
     interpolate: (of((4,), (3,), (4,), prepare=ascending_points),
@@ -184,7 +184,7 @@ EXAMPLES: Examples = {
         of((0,), dtype="f8")),
     constant_with_history: (of((2,), (3,)),),
     np.transpose: (of((2, 3)), of((2, 3, 4), axes=(2, 0, 1)), of((2, 3, 4), axes=(-2, 0, -1)), of(()), of((3,)),
-        of((0, 2))),
+        of((0, 2)), of((3,), axes=0)),
     np.matrix_transpose: (of((2, 3)), of((2, 3, 4))),
     np.swapaxes: (of((2, 3), axis1=0, axis2=1), of((2, 3, 4), axis1=-1, axis2=0)),
     np.moveaxis: (of((2, 3, 4), source=0, destination=-1), of((2, 3, 4), source=(0, -1), destination=(1, 0))),
