@@ -132,7 +132,8 @@ def main(folder: Path) -> None:
     for module in (autoflow, *packages):
         for name in module.__all__:
             tell_home(getattr(module, name))
-    options.__name__ = options.__qualname__ = "options"  # not before: its source is found by the name it has there
+    pdoc.doc_ast.walk_tree(options)  # now: its source is found by the name that it has there, and then remembered
+    options.__name__ = options.__qualname__ = "options"
     pdoc.render.configure(math=True, docformat="restructuredtext", search=True, template_directory=HERE / "templates")
     pdoc.render.env.globals["hidden_members"] = dict.fromkeys(NODES, HIDDEN)
     for name in [name for name, x in vars(autoflow.Node).items() if isinstance(x, Spelling)]:
