@@ -38,7 +38,7 @@ from ..backends.registry import NODE_TYPES
 from ..base.errors import GradientShapeError, StaleValueError
 from ..base.modes import modes, switched
 from ..nodes import versions
-from ..nodes.cuts import shown, shown_operand
+from ..nodes.cuts import shown_operand, wording
 from ..nodes.grads import HALF, add_gradients, cast_gradient, check_numbers
 from ..nodes.nodes import NodeRole, VariableRole, operation_from, value_of
 from ..nodes.records import Extras, Record, holder_name, needs_grad
@@ -173,7 +173,7 @@ def check_saved(record: Record) -> None:
             k = next((k for k, v in enumerate(record.saved) if v is array), 0)
             name = shown_operand(record, k) or "its operand"
             raise StaleValueError(
-                f"the derivative of {shown(record)} needs {name}, a plain array of shape {array.shape} that has been "
+                f"the derivative of {wording(record)} needs {name}, a plain array of shape {array.shape} that has been "
                 f"written into since. Call backward() before that, or give the operation a copy, or an af.Constant."
             )
     if since >= versions.latest[0]:
@@ -184,7 +184,7 @@ def check_saved(record: Record) -> None:
             own = "its result" if k == len(record.saved) - 1 else _name_of(record, k)
             name = shown_operand(record, k)
             raise StaleValueError(
-                f"the derivative of {shown(record)} needs the value of {name or own}, which {statement(where)} has "
+                f"the derivative of {wording(record)} needs the value of {name or own}, which {statement(where)} has "
                 f"overwritten since. Call backward() before that, write a = a * b instead of a *= b, or use a copy: "
                 f"{rule.name}({name or 'x'}.copy(), ...)."
             )

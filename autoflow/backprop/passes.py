@@ -159,8 +159,8 @@ def pull_back_nodes(seed: Any, *arguments: Any) -> list[Pair]:
     shared, the copy is what an operation keeps."""
     pairs = sorted(quietly(pull_back, *arguments), key=lambda pair: type(pair[0]) is Record)
     owners: set[int] = set()
-    versions.apart(seed, owners)
-    return [(holder, versions.apart(cast_gradient(g, holder.dtype), owners)) for holder, g in pairs]
+    versions.copy_if_shared(seed, owners)
+    return [(holder, versions.copy_if_shared(cast_gradient(g, holder.dtype), owners)) for holder, g in pairs]
 
 
 def start_of_pass(root: Any) -> Any:

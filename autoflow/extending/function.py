@@ -199,17 +199,17 @@ class Application:
         """Run backward: the row's joint function."""
         record = saved[-1]
         grads = [g.grads.get(j) for j in range(self.nresults)] if isinstance(g, joint.Parts) else [g]
-        sent = self.sent(grads, saved, record)
+        sent = self.send(grads, saved, record)
         arrived = [g for g in grads if g is not None]
         for x in sent:
             joint.check_history(0.0 if x is None else x, arrived, self.cls.__name__)
         joint.check_numbers_read(
-            lambda made: self.sent(list(map(made, grads)), list(map(made, saved)), record), sent, (*arrived, *saved),
+            lambda made: self.send(list(map(made, grads)), list(map(made, saved)), record), sent, (*arrived, *saved),
             self.cls.__name__,
         )  # fmt: skip
         return sent
 
-    def sent(self, grads: Sequence[Any], saved: Sequence[Any], record: Record) -> list[Any]:
+    def send(self, grads: Sequence[Any], saved: Sequence[Any], record: Record) -> list[Any]:
         """The gradients that the user's backward returns for these gradients of the results."""
         ctx = copy.copy(self.ctx)  # passes may run at the same time
         for name in [k for k in vars(ctx) if k[0] != "_"] if modes().recording else self.changed:

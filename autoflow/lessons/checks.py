@@ -25,7 +25,7 @@ from typing import Any, TypeVar
 from ..base.columns import aligned
 from ..base.lazy import show_bar
 from . import exercises
-from .exercises import same, shown
+from .exercises import in_few_words, same
 
 T = TypeVar("T")
 
@@ -73,11 +73,11 @@ class Question:
         trouble = ""
         try:
             if self.is_right(answer):
-                return True, f"{shown(answer)} is right"
+                return True, f"{in_few_words(answer)} is right"
         except Exception as error:  # the answer may be a function of the student's, which may do anything
             trouble = f" (it raised {type(error).__name__}: {error})" if callable(answer) else ""
         said = [text for one, text in self.mistakes() if answer is one or (not callable(one) and same(answer, one))]
-        return False, " ".join(filter(None, [f"{shown(answer)} is not right{trouble}.", *said[:1]]))
+        return False, " ".join(filter(None, [f"{in_few_words(answer)} is not right{trouble}.", *said[:1]]))
 
     def verdict(self, answer: Any) -> tuple[bool, str]:
         """Whether the answer is right, and what to say, with the hint if it is wrong."""

@@ -81,7 +81,7 @@ def is_array(answer: Any, right: np.ndarray) -> bool:
     return bool(np.all(near | (not exact and given == two_digits)))
 
 
-def shown(answer: Any) -> str:
+def in_few_words(answer: Any) -> str:
     """An answer in a few words."""
     if callable(answer):
         return f"{getattr(answer, '__name__', 'your function')}()"

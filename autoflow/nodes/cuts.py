@@ -121,12 +121,12 @@ def cuts_among(records: Iterable[Any]) -> str:
     records = list(records)
     constants = [c for r in records if r.extra is not None for c in r.extra.constants.values()]
     cuts = [explain(c) for c in constants if (cut := cut_of(c)) and cut.cause != "made"]
-    taken = [(text, shown(r)) for r, text in taken_out(records) if text not in "; ".join(cuts)]
+    taken = [(text, wording(r)) for r, text in taken_out(records) if text not in "; ".join(cuts)]
     numbers = [f"{x} takes a number out of the graph, in {where}. Compute with the node itself" for x, where in taken]
     return "; ".join(dict.fromkeys([*cuts, *numbers]))
 
 
-def shown(record: Any) -> str:
+def wording(record: Any) -> str:
     """The expression that made a record, and its line; its name if they are not known."""
     place = getattr(record, "place", None)
     return "".join(text_of(Cut("", getattr(place, "code", place), getattr(record, "last", -1), record.node_name)))
@@ -155,7 +155,7 @@ def taken_by(*codes: Any) -> str:
 
 def named(x: Any) -> str:
     """A node as the program names it: by its own name, or the expression that made it, with the line."""
-    return x.name if getattr(x, "_name", None) or not hasattr(x, "grad_fn") or x.grad_fn is None else shown(x.grad_fn)
+    return x.name if getattr(x, "_name", None) or not hasattr(x, "grad_fn") or x.grad_fn is None else wording(x.grad_fn)
 
 
 # ---------------------------------------------------------------- nodes that a transform took for constants

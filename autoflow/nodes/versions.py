@@ -235,7 +235,7 @@ def is_writeable(array: np.ndarray) -> bool:
     return bool(array.flags.num & WRITEABLE)
 
 
-def apart(x: Any, owners: set[int]) -> Any:
+def copy_if_shared(x: Any, owners: set[int]) -> Any:
     """A node that is given to the user, copied if one with memory of the same owner has been: ``owners`` has the ids.
     A write into one gradient must not change another."""
     value = getattr(x, "_value", None)

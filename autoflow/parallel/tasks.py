@@ -283,7 +283,7 @@ class Task:
 
     def __call__(self, parts: list[Part]) -> Answer:
         """The sum over these parts; only one at a time is in memory."""
-        with entered(self.modes), np.errstate(**self.errors):
+        with enter_modes(self.modes), np.errstate(**self.errors):
             run = self.compiled_program() if self.compiled else self.program
             return tree_sum(self.one(run, part) for part in parts)
 
@@ -307,7 +307,7 @@ class Task:
     def compiled_program(self) -> Callable[..., Any]:
         """The program, compiled once in each process. Another process may get it again with each task."""
         if self.ready is None:
-            key = hashlib.sha256(pickled(self.program)).digest(), *codes_of(self.program)
+            key = hashlib.sha256(pickle_function(self.program)).digest(), *codes_of(self.program)
             self.ready = COMPILED.get(key)
             if self.ready is None:
                 from ..compiler import compile
@@ -331,7 +331,7 @@ def weigh(x: Any, weight: float) -> Array:
 
 
 @contextmanager
-def entered(travelled: dict[str, Any]) -> Iterator[None]:
+def enter_modes(travelled: dict[str, Any]) -> Iterator[None]:
     """The modes of the task, and no other: neither those of this thread nor those of transforms around us.
 
     Running statistics stay as they are (``repeating``): else they would depend on which worker had which part.
@@ -356,7 +356,7 @@ def own_generators(owners: Any) -> list[Any]:
     return [x for x in reachable_generators(owners) if x not in OWN]
 
 
-def pickled(x: Any) -> bytes:
+def pickle_function(x: Any) -> bytes:
     """A function as pickle sends it, or else cloudpickle, which then exists at the receiver."""
     try:
         return pickle.dumps(x)

@@ -456,7 +456,7 @@ class Proof:
         """The first run."""
         self.before, self.context = Snapshot(*self.roots), copy_context()
         began, busy = time.perf_counter(), busy_time()
-        self.result, self.inner = gathered(self.run)
+        self.result, self.inner = run_with_inner(self.run)
         self.seconds, self.busy = time.perf_counter() - began, busy_time() - busy
         nodes = [x for x in pytree.tree_leaves(self.result) if gradient_target(x) is not None]
         self.is_on_host = all([isinstance(x, np.ndarray) for x in nodes])
@@ -512,7 +512,7 @@ class Proof:
         others, start = list[Any](), now()
         with switched_elsewhere(0 if self.shared else shadow, (others.append,) if self.shared else ()):
             run_again = switched(**{"listeners": (), **changes}, shadow=shadow).call
-            result, found = self.context.copy().run(run_again, gathered, self.run)
+            result, found = self.context.copy().run(run_again, run_with_inner, self.run)
         if others and any([r.number > start for r in records_of(others) & records_of(result)]):
             raise RuntimeError("another thread computes with these nodes")
         numbers = numbers_with_gradient(result, self.unused)
@@ -559,7 +559,7 @@ class Proof:
         return near[-1] is not None and all([x is None or alike(x, repeated) for x in near])
 
 
-def gathered(run: Run) -> tuple[Any, dict[int, list[Any]]]:
+def run_with_inner(run: Run) -> tuple[Any, dict[int, list[Any]]]:
     """The result of ``run()``, and the numbers with a gradient that functions inside it returned to transforms of their
     own, by the id of their proofs: by the numbers of a gradient alone one would not see what the function read past
     us."""
@@ -579,7 +579,7 @@ def keeps_history(found: list[Any], f: Any, args: Sequence[Any], options: dict[s
         def run() -> Any:
             if first:
                 return first.pop()
-            g, given, named = shadowed((f, list(args), options), {})
+            g, given, named = with_shadows((f, list(args), options), {})
             result = g(*given, **named)
             return ([*leaves(given[0] if given and result is None else result)],)
 
@@ -605,7 +605,7 @@ def check_captured(found: Any, f: Any, args: Sequence[Any], options: dict[str, A
         )
 
 
-def shadowed(tree: Any, made: dict[int, Any]) -> Any:
+def with_shadows(tree: Any, made: dict[int, Any]) -> Any:
     """The same with other numbers in the memory of nodes: in lists, tuples and dicts, and where functions of the user's
     find them. ``made``: these functions so far, by their ids."""
 
@@ -616,10 +616,10 @@ def shadowed(tree: Any, made: dict[int, Any]) -> Any:
             scope, cells = dict(x.__globals__), tuple([types.CellType() for _ in x.__closure__ or ()])
             made[id(x)] = f = types.FunctionType(x.__code__, scope, x.__name__, x.__defaults__, cells)
             f.__kwdefaults__ = x.__kwdefaults__
-            scope |= {name: shadowed(scope[name], made) for name in names_in(x.__code__) & scope.keys()}
+            scope |= {name: with_shadows(scope[name], made) for name in names_in(x.__code__) & scope.keys()}
             for new, old in zip(cells, x.__closure__ or (), strict=True):
                 if (value := cell_value(old)) is not MISSING:
-                    new.cell_contents = shadowed(value, made)
+                    new.cell_contents = with_shadows(value, made)
         return made[id(x)]
 
     return pytree.tree_map(of_leaf, tree)

@@ -13,7 +13,7 @@ import pytest
 import autoflow as af
 from autoflow.__main__ import main
 from autoflow.base.modes import TAKEN, TRUE, switched
-from autoflow.cli.checking import line_of
+from autoflow.cli.checking import log_line
 from autoflow.doctor.coverage import STATES, Coverage
 
 PROGRAM = """
@@ -305,7 +305,7 @@ def test_more_programs(name: str, tmp_path: Path) -> None:
         logs.append([])
         with contextlib.suppress(ValueError, SystemExit), switched(
             shadow=shadow, keep=sys.maxsize,
-            listeners=(lambda node: logs[-1].append(line_of(node)),),
+            listeners=(lambda node: logs[-1].append(log_line(node)),),
         ):  # fmt: skip
             runpy.run_path(str(path), run_name="__main__")
     seen.compare(*logs)

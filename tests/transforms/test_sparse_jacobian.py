@@ -48,7 +48,7 @@ def test_shapes_are_flattened():
 
 def test_few_passes(monkeypatch):
     seen = []
-    monkeypatch.setattr(jacobians, "together", lambda colour, dtype, real=jacobians.together: (
+    monkeypatch.setattr(jacobians, "seeds_of_colours", lambda colour, dtype, real=jacobians.seeds_of_colours: (
         seen.append(int(colour.max()) + 1), real(colour, dtype))[1])  # fmt: skip
     af.jacobian(chain, sparsity=BAND)(X)
     af.jacobian(np.sin, sparsity=np.eye(30))(X)
