@@ -174,6 +174,9 @@ def test_another_kind_of_thing_is_refused_by_name(name, given):
     asked = f"{name if type(given) is not dict else [*given][0]} must be .*, not "  # noqa: RUF015
     with pytest.raises(TypeError, match=asked):
         fit(settings.pop("model", model), *blobs(), **settings)
+    if name == "model":
+        with pytest.raises(TypeError, match=r"Sequential: part 0 must be .*, not "):
+            nn.Sequential(given)
     if name in ("loss", "metrics"):
         with pytest.raises(TypeError, match=asked):
             evaluate(model, *blobs(), **{"loss": nn.cross_entropy, name: given})

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from ..nodes.nodes import Array, Node, Variable
-from ..optim.base import whole_numbers
+from ..optim.base import check_kind, whole_numbers
 from . import functions, init as initialisers
 from .functions import each, gelu, sigmoid
 from .module import Module, expect, explain_missing_rng, floats, generator, labels, probability, shape_is, shareable
@@ -270,8 +270,7 @@ class Sequential(Module):
 
     def __init__(self, *layers: Callable[[Array], Array]) -> None:
         for k, layer in enumerate(layers):
-            if not callable(layer):
-                raise TypeError(f"Sequential: part {k} cannot be called: {layer!r:.60}")
+            check_kind("Sequential", "__call__", "a Module or another function of x", **{f"part {k}": layer})
             if isinstance(layer, Module) and not layer.label:
                 layer.label = f"{type(layer).__name__}_{k}"
         self.layers = list(layers)

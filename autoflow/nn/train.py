@@ -26,7 +26,7 @@ from ..base.types import Array
 from ..forward.writing import overwrite
 from ..nodes.nodes import value_of
 from ..optim import Optimiser, Schedule
-from ..optim.base import check_kind, whole_numbers
+from ..optim.base import OPTIMISER, check_kind, whole_numbers
 from ..parallel.engines import data_parallel
 from ..transforms.evaluation import proved_call
 from .layers import BatchNorm
@@ -144,9 +144,8 @@ def fit(
     generator("fit", rng)
     check_kind("fit", "__call__", "a Module or another function of x", model=model)
     check_kind("fit", "__call__", MEASURE, loss=loss)
-    check_kind("fit", "step", "an optimiser of the parameters, such as optim.Adam(model)", optimiser=optimiser)
-    if schedule is not None:
-        check_kind("fit", "step", "a Schedule, such as optim.Schedule(optimiser, optim.cosine(100))", schedule=schedule)
+    check_kind("fit", "step", OPTIMISER, optimiser=optimiser)
+    check_kind("fit", "step", "an optim.Schedule, or None", schedule=optimiser if schedule is None else schedule)
     metrics, history, best = checked_metrics(metrics), History(), Best(model, optimiser)
     compute, training_metrics = in_one_piece(model, loss, optimiser), metrics
     if workers is not None or chunks is not None:

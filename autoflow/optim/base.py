@@ -55,6 +55,7 @@ class Setting:
 
 
 NUMBERS = int, float, np.number
+OPTIMISER = "an optimiser, such as optim.Adam(model)"
 
 
 def not_negative(who: str, name: str, value: Any) -> float:

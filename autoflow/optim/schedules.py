@@ -25,7 +25,7 @@ from ..forward.writing import run_or_undo, set_all
 from ..nodes.grads import plan_grads
 from ..nodes.nodes import value_of
 from ..table.shapes import Array, is_on_host
-from .base import NUMBERS, Optimiser, check_kind, not_negative, variables, wide
+from .base import NUMBERS, OPTIMISER, Optimiser, check_kind, not_negative, variables, wide
 
 __all__ = [
     "Accumulation", "Schedule", "clip_grad_norm", "clip_grad_value", "cosine", "inverse_square_root", "linear",
@@ -50,7 +50,7 @@ class Schedule:
     """
 
     def __init__(self, optimiser: Optimiser, factor: Factor) -> None:
-        check_kind("Schedule", "step", "an optimiser, such as optim.Adam(model)", optimiser=optimiser)
+        check_kind("Schedule", "step", OPTIMISER, optimiser=optimiser)
         check_kind("Schedule", "__call__", "a function of the step, such as optim.cosine(100)", factor=factor)
         self.optimiser, self.factor = optimiser, factor
         self.lr, self.steps = optimiser.lr, 0
@@ -183,8 +183,7 @@ class Accumulation:
     """
 
     def __init__(self, optimiser: Optimiser, every: int) -> None:
-        if not isinstance(optimiser, Optimiser):
-            raise TypeError(f"Accumulation takes an optimiser, not {type(optimiser).__name__}")
+        check_kind("Accumulation", "update", OPTIMISER, optimiser=optimiser)
         at_least_one("Accumulation", "every", every)
         self.optimiser, self.every, self.pending = optimiser, int(every), 0
 

@@ -13,9 +13,9 @@ from itertools import pairwise
 from typing import Any
 
 from .names import FRAMES, Naming, caller_of
-from .places import LATER, Activation
+from .places import Activation
 from .source import loop_text, source_of
-from .turns import Run, Turns, is_direct, known_loops, own_loops, run_of, value_of
+from .turns import Run, Turns, is_direct, known_loops, own_loops, run_of, runs_later, value_of
 
 TITLE = 40  # characters
 Key = tuple[Any, ...]
@@ -119,7 +119,7 @@ class Boxes:
             waiting.append(call)
             call = call.parent.whole
         for call in reversed(waiting):  # no recursion: programs have their own
-            self.calls[id(call)] = self.new_call(call, self.at(call.parent, call.call, not call.code.co_flags & LATER))
+            self.calls[id(call)] = self.new_call(call, self.at(call.parent, call.call, not runs_later(call)))
         return self.calls.get(id(place), ())
 
     def new_call(self, call: Activation, path: Path) -> Path:

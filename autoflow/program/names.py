@@ -88,6 +88,12 @@ class Naming:
             return f"{found.sequence}[{slot}]" if is_one(record, found) else None
         return found.operand_text(slot)
 
+    def operand_source(self, record: Any, slot: int) -> str | None:
+        """The expression of an operand where it is used, if what is around it is nothing but this operation."""
+        found = self.expression(record)
+        parts = found.operands() if found is not None and is_one(record, found) and not found.sequence else ()
+        return written(parts[slot]) if slot < len(parts) else None
+
     def operand(self, record: Any, slot: int) -> str | None:
         """The name of a plain operand where it is used, or in the caller."""
         text = self.operand_text(record, slot)

@@ -700,11 +700,12 @@ def in_display(node: Any, display: Any, above: dict[Any, Any]) -> Target:
 
 
 def keyed(comprehension: ast.DictComp, whole: Target) -> Target:
-    """The target of a value of ``{key: ... for key in ("Wq", "Wk")}``: by its count, if the keys are written there."""
+    """The target of a value of ``{key: ... for key in ("Wq", "Wk")}``, or ``in "ifo"``: by its count, if the keys are
+    written there."""
     loops = comprehension.generators
     if not isinstance(whole, list) or len(loops) != 1 or loops[0].ifs:
         return None
     keys, one = loops[0].iter, loops[0].target
-    if isinstance(keys, (ast.Tuple, ast.List)) and written(one) == written(comprehension.key):
-        return [*whole, [written(key) for key in keys.elts]]
-    return None
+    letters = [ast.Constant(x) for x in keys.value] if isinstance(getattr(keys, "value", None), str) else []
+    known = keys.elts if isinstance(keys, (ast.Tuple, ast.List)) else letters
+    return [*whole, [written(key) for key in known]] if known and written(one) == written(comprehension.key) else None

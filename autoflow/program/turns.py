@@ -18,6 +18,7 @@ from .source import COMPREHENSIONS, Loop, find, is_within, span_of, start_of, wr
 from .watch import DROPPED
 
 Run = tuple[int, int, int]
+TAKE_ALL = ("dict", "fsum", "list", "max", "min", "set", "sorted", "sum", "tuple")
 
 
 class Turns:
@@ -32,7 +33,7 @@ class Turns:
         last, found = getattr(record, "last", -1), list[str]()
         while type(place) is Activation:
             found[:0] = [self.told(place, loop) for loop in known_loops(place, last)]
-            place, last = (place.parent, place.call) if not place.code.co_flags & LATER else (None, -1)
+            place, last = (place.parent, place.call) if not runs_later(place) else (None, -1)
         return tuple(found)
 
     def told(self, place: Activation, loop: Loop) -> str:
@@ -69,6 +70,15 @@ def known_loops(place: Activation, last: int) -> list[Loop]:
     is_test = found is None or any([is_within(found.span, span) for span in tests])
     known = [x for x in loops if x not in DROPPED and x in place.turns and place.turns[x][1]]
     return loops if not is_test and known == loops else []
+
+
+def runs_later(call: Activation) -> bool:
+    """May a generator still run in later turns of its caller? Not if the first to take a value takes all of them."""
+    found = find(call.parent.code, call.call) if call.parent is not None else None
+    takes_all = found is not None and (
+        isinstance(found.node, (ast.Tuple, ast.List, ast.Set)) or (found.is_call and found.called in TAKE_ALL)
+    )
+    return bool(call.code.co_flags & LATER) and not takes_all
 
 
 def run_of(place: Any, last: int, called: Any = None) -> Run:

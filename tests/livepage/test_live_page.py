@@ -517,7 +517,7 @@ def test_how_the_functions_are_called():
     ):
         assert page.reason is None
         assert page.study.root.item() == pytest.approx(np.mean((x @ params["w"] - t) ** 2))
-    assert repr(page).startswith("<live page of <lambda>: w (2,)")
+    assert repr(page).startswith("<live page of loss: w (2,)")
 
 
 @dataclass
@@ -728,10 +728,9 @@ def test_wrong_arguments():
         af.live(lambda w, x: w * x, {"w": np.ones(3)}, data)
     with pytest.raises(ValueError, match="optimizer is one of 'sgd', 'momentum', 'adam'"):
         af.live(lambda w, x: np.sum(w * x), {"w": np.ones(3)}, data, optimizer="lbfgs")
-    with pytest.raises(ValueError, match="lr has to be positive"):
-        af.live(lambda w, x: np.sum(w * x), {"w": np.ones(3)}, data, lr=-1.0)
-    with pytest.raises(ValueError, match="lr has to be positive and finite"):
-        af.live(lambda w, x: np.sum(w * x), {"w": np.ones(3)}, data, lr=np.inf)
+    for lr in (-1.0, np.inf, "fast", None):
+        with pytest.raises(ValueError, match="lr has to be positive and finite"):
+            af.live(lambda w, x: np.sum(w * x), {"w": np.ones(3)}, data, lr=lr)
     with pytest.raises(ValueError, match=r"saved as \.html"):
         af.live(lambda w, x: np.sum(w * x), {"w": np.ones(3)}, data).save("page.pdf")
 

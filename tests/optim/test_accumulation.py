@@ -74,5 +74,5 @@ def test_an_error_changes_nothing():
     assert sgd.pending == 1
     with pytest.raises(ValueError, match="every must be at least 1"):
         optim.Accumulation(optim.SGD([w]), 0)
-    with pytest.raises(TypeError, match="takes an optimiser, not Linear"):
+    with pytest.raises(TypeError, match=r"optimiser must be an optimiser, .* not Linear"):
         optim.Accumulation(model(), 2)

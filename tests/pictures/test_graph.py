@@ -146,7 +146,7 @@ def test_named_constants_arrays_and_frozen_variables_are_nodes():
     k = af.Constant(3.0, name="k")
     g = graph((np.ones((3, 4)) @ w) * frozen + k, gradients=True)
     nodes = by_title(g)
-    assert nodes["array"].kind == "Constant"
+    assert nodes["ones((3, 4))"].kind == "Constant"
     assert nodes["k"].notes == ("no gradient",)
     assert nodes["f"].kind == "Variable"
     assert nodes["f"].notes == ("frozen: no gradient",)

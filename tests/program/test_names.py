@@ -596,9 +596,10 @@ def test_dots_in_keys_are_no_attributes():
     params["fc1.weight"] = af.Variable(1.0)
     params["fc2.weight"] = af.Variable(2.0)
     rates = {0.5: af.Variable(3.0)}
-    y = params["fc1.weight"] * params["fc2.weight"] * rates[0.5]
+    gates = {gate: af.Variable(1.0) for gate in "if"}
+    y = params["fc1.weight"] * params["fc2.weight"] * rates[0.5] * sum(gate * gate for gate in gates.values())
     names = {program_name(x, y) for x in ancestors(y.grad_fn) if not x.parents}
-    assert names == {'params["fc1.weight"]', 'params["fc2.weight"]', "rates[0.5]"}
+    assert names == {'params["fc1.weight"]', 'params["fc2.weight"]', "rates[0.5]", 'gates["i"]', 'gates["f"]'}
 
 
 def leaves(*values):

@@ -301,6 +301,19 @@ def test_what_a_generator_computes_is_in_its_own_turns_only():
     assert told == known if sys.version_info >= (3, 12) else told <= known  # 3.11: a generator is not watched
 
 
+def test_what_is_taken_of_a_generator_at_once_is_in_the_turn_of_its_loop():
+    def repeated(w, h):
+        for _ in range(3):
+            a, b = (np.sin(h * w * k) for k in (1, 2))
+            h = sum(x * a for x in tuple(h + k for k in (1, 2))) + max(np.stack([*(b * k for k in (1, 2))]))
+        return h
+
+    with af.trace():
+        h = repeated(af.Variable(0.5), 1.0)
+    told = [[text for text in texts if text.endswith("of 3")] for texts in turns_of(h).values()]
+    assert {*map(len, told)} == {1}
+
+
 def test_where_a_debugger_is_at_work_no_turn_is_told():
     def tracer(frame, event, arg):
         return tracer

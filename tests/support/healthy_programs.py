@@ -225,14 +225,7 @@ def inner_steps_through_which_gradients_flow() -> Any:
 def frozen_features_under_a_trained_head() -> Any:
     body, head = weights(3, 6, name="body"), weights(6, name="head", seed=3)
     body.requires_grad = False
-    opt = af.optim.SGD([head], lr=0.1)
-
-    def step() -> None:
-        opt.zero_grad()
-        np.mean((np.tanh(X @ body) @ head - T) ** 2).backward()
-        opt.step()
-
-    return step
+    return descend(lambda: np.mean((np.tanh(X @ body) @ head - T) ** 2), head)
 
 
 @healthy
@@ -405,14 +398,7 @@ def zeros_where_they_are_right() -> Any:
 @healthy
 def logistic_regression_that_begins_at_0() -> Any:
     W, b = af.Variable(np.zeros((3, 2)), name="W"), af.Variable(np.zeros(2), name="b")
-    opt = af.optim.SGD([W, b], lr=0.05)
-
-    def step() -> None:
-        opt.zero_grad()
-        nn.cross_entropy(X @ W + b, LABELS).backward()
-        opt.step()
-
-    return step
+    return descend(lambda: nn.cross_entropy(X @ W + b, LABELS), W, b)
 
 
 @healthy

@@ -193,14 +193,7 @@ def layers_of_zeros(sick: bool) -> Any:
     """The last layer may begin with 0: in the first step it becomes another, and then the first one learns as well."""
     W1 = af.Variable(np.zeros((3, 4)) if sick else draw(3, 4), name="W1")
     W2, X, T = af.Variable(np.zeros(4), name="W2"), draw(20, 3), draw(20)
-    opt = af.optim.SGD([W1, W2], lr=0.01)
-
-    def step() -> None:
-        opt.zero_grad()
-        np.mean((np.tanh(X @ W1) @ W2 - T) ** 2).backward()
-        opt.step()
-
-    return step
+    return descend(lambda: np.mean((np.tanh(X @ W1) @ W2 - T) ** 2), W1, W2)
 
 
 @pair("dead units")
@@ -1561,14 +1554,7 @@ def softmax_written_out_over_the_examples(sick: bool) -> Any:
 def start_that_is_no_copy(sick: bool) -> Any:
     w, loss = model()
     start = w.value if sick else w.value.copy()
-    opt = af.optim.SGD([w], lr=0.01)
-
-    def step() -> None:
-        opt.zero_grad()
-        (loss() + 0.1 * np.sum((w - start) ** 2)).backward()
-        opt.step()
-
-    return step
+    return descend(lambda: loss() + 0.1 * np.sum((w - start) ** 2), w)
 
 
 @pair("lost")

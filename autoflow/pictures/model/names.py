@@ -293,11 +293,22 @@ class Titles:
         return self.term(record.operands[slot]) if text is None else text
 
     def name_of_operand(self, record: Any, slot: int) -> str | None:
-        """The name of an operand to which nothing flows: its own, or for an array the expression where it is used."""
+        """The name of an operand to which nothing flows: its own, or for an array the expression where it is used, if
+        that is short."""
         x: Any = record.operands[slot]
         if isinstance(x, Node) and (own := self.name(x)) is not None:
             return own
-        return self.program.operand(record, slot) if getattr(x, "shape", ()) else None
+        found = self.program.operand(record, slot) if getattr(x, "shape", ()) else None
+        if found is None and getattr(x, "shape", ()):
+            text = as_title(self.program.operand_source(record, slot) or "")
+            found = text if 0 < len(text) <= LONGEST else None
+        return found
+
+    def index_of(self, record: Any) -> str:
+        """What is in the brackets of ``x[i]``: its values; of arrays their names."""
+        found, place = self.program.expression(record), index(record.options["i"])
+        is_item = found is not None and isinstance(found.node, ast.Subscript) and "array" in place
+        return as_title(written(found.node.slice)) if found is not None and is_item else place
 
     def term(self, x: Any) -> str:
         """The same as a part of an expression."""
@@ -336,11 +347,13 @@ class Titles:
         for slot, x in enumerate(operands):
             if id(x) in self.long or (brief and len(terms[slot]) > brief):
                 text = self.program.operand_text(record, slot, exact=True) or ""  # as the program has it: self.w
-                terms[slot] = text if 0 < len(text) <= LONGEST // 2 and text not in self.names else LEFT_OUT
+                is_short = 0 < len(text) <= LONGEST // 2 and text not in self.names
+                has_name = record.parents[slot] is not None or self.program.operand(record, slot) is not None
+                terms[slot] = text if is_short else LEFT_OUT if has_name else self.term(x)
         if name in BINARY and all([text == LEFT_OUT for text in terms]):
             return None
         if name == "getitem":
-            found = write_out(f"getitem [{index(record.options['i'])}]", terms)
+            found = write_out(f"getitem [{self.index_of(record)}]", terms)
         elif extra := options(record):
             found = f"{name}({', '.join(terms + extra)})"
         else:
@@ -354,13 +367,14 @@ def as_title(text: str) -> str:
 
     >>> as_title("np.tanh(x@w+b) * v"), as_title("self.w [0]"), as_title("a layer's weight")
     ('tanh(x @ w + b)*v', 'self.w[0]', "a layer's weight")
-    >>> as_title("model.linalg.layer(x)")
-    'model.linalg.layer(x)'
+    >>> as_title("model.linalg.layer(x)"), as_title("np.log(p+1e-9)")
+    ('model.linalg.layer(x)', 'log(p + 1e-9)')
     """
     try:
         spaced = written(ast.parse(text.strip(), mode="eval"))
     except SyntaxError:
         return text
+    spaced = spaced if '"' in spaced else re.sub(r"(?<=\de[-+])0", "", spaced)
     tight = re.sub(r" (\*\*?|//?) ", r"\1", spaced)
     return re.sub(rf"(?<![\w.])({'|'.join(MODULES)})\.(?:\w+\.)*(?=\w+\()", "", tight)
 
