@@ -50,6 +50,7 @@ class Program:
         self.outputs: list[Value] = []
         self.checks: list[Value] = []  # calls that are made in any case, to check the shape of their result
         self.count = 0
+        self.reports_nan = False  # is NaN that arises reported to a caller who ignores it?
         self.lines: Any = None  # where values come from, if it is to be written as text
         self.made: dict[Any, Value] = {}  # what is computed -> the value: equal calls are made once
 
@@ -156,16 +157,21 @@ class Program:
 
     # -- everything else
 
-    def call(self, function: Callable[..., Any], args: Iterable[Value], options: Any, key: Any = None) -> Value:
-        """``function(*args)``, any function of arrays. ``key``: what it computes, if calls may be shared."""
+    def call(
+        self, function: Callable[..., Any], args: Iterable[Value], options: Any, key: Any = None,
+        held: frozenset[int] = frozenset(),
+    ) -> Value:  # fmt: skip
+        """``function(*args)``, any function of arrays. ``key``: what it computes, if calls may be shared. ``held``:
+        which of NumPy's numbers are 0-d arrays to their user, who is a node."""
         args = tuple([self.in_memory(v) if v.kind == VIEW else v for v in args])
-        key = None if key is None else (CALL, key, options, *[a.number for a in args])
+        key = None if key is None else (CALL, key, options, held, *[a.number for a in args])
         if key in self.made:
             return self.made[key]
         samples = [a.sample for a in args]
-        numbers = [k for k, x in enumerate(samples) if isinstance(x, np.generic)]
+        numbers = {k: k not in held for k, x in enumerate(samples) if isinstance(x, np.generic)}
         if numbers:
-            function = with_numbers(function, frozenset(numbers))
+            function = with_numbers(function, numbers)
+            samples = [np.asarray(x) if k in held else x for k, x in enumerate(samples)]
         result = function(*samples)
         if not args and isinstance(result, np.ndarray):
             return self.constant(result)
@@ -212,11 +218,15 @@ class Program:
         self.made.clear()
 
 
-def with_numbers(function: Callable[..., Any], where: frozenset[int]) -> Callable[..., Any]:
-    """``function``, called with NumPy's numbers where eager code does: those have some other methods and last bits."""
+def with_numbers(function: Callable[..., Any], where: dict[int, bool]) -> Callable[..., Any]:
+    """``function``, called with NumPy's numbers (``where`` says True) or 0-d arrays (False) as eager code calls it:
+    numbers have some other methods and last bits."""
 
     def call(*arrays: Array) -> Any:
-        return function(*[x[()] if k in where else x for k, x in enumerate(arrays)])
+        operands = list(arrays)
+        for k, is_number in where.items():
+            operands[k] = arrays[k][()] if is_number else np.asarray(arrays[k])
+        return function(*operands)
 
     call.__name__ = getattr(function, "__name__", "call")
     call.of = function  # type: ignore[attr-defined]

@@ -232,14 +232,16 @@ class Tape:
         if fixed is None:
             fixed = has_fixed_shape(function, args, options)
         values = [self.value(x) for x in found]
+        numbers = [k for k, v in enumerate(values) if isinstance(v.sample, np.generic)]
+        held = frozenset([k for k in numbers if not found[k].is_number])
         if not options and all([type(a) is Nth for a in args]):
-            value = self.program.call(function, values, (), function)
+            value = self.program.call(function, values, (), function, held)
         else:
 
             def run(*arrays: Array) -> Any:
                 return function(*fill_slots(args, arrays), **fill_slots(options, arrays))
 
-            value = self.program.call(write_down(run, function, args, options), values, None)
+            value = self.program.call(write_down(run, function, args, options), values, None, None, held)
         if not fixed or raises or function in RAISING:
             self.keep(value)
         same = next((x for x in found if isinstance(x, Traced) and x.expr.sample is value.sample), None)
@@ -298,7 +300,7 @@ class Tape:
             return x
         if function is np.broadcast_to:
             return self.new_traced(program.broadcast(value, sample.shape), x, take)
-        if type(sample) is not np.ndarray or not np.may_share_memory(sample, np.asarray(value.sample)):
+        if type(sample) is not np.ndarray or not np.may_share_memory(sample, whole):
             return self.call(function, (x, *args), options, fixed=True)
         orders = {v.upper() for v in (*args, *options.values()) if isinstance(v, str)} - {"C"}
         if orders & {"A", "K"}:  # which element is where depends on the memory

@@ -81,7 +81,6 @@ class Traced(DuckArray):
         "__weakref__", "borrowed", "held", "memory", "now", "shared", "source", "tape", "time", "under", "viewed",
     )  # fmt: skip
     takes_primitives = True  # kernels ask us, as NumPy's functions do: table/table.py
-    reports_nan = True  # a call in which NaN arises is made again by eager code: rules/arithmetic.py
     borrowed: bool  # does its memory belong to the caller, or to somebody outside? Then it is not written into.
     held: Any  # the recorded array, which lives as long as we do
     memory: Any  # see memory.py: dummy_of
@@ -124,6 +123,12 @@ class Traced(DuckArray):
 
     shape = property(lambda self: self.expr.shape, DuckArray.told_of_shape)
     dtype = property(dtype_of, DuckArray.told_of_shape)
+
+    @property
+    def reports_nan(self) -> bool:
+        """Is a call in which NaN arises made again by eager code? From now on, whatever the caller ignores."""
+        self.tape.program.reports_nan = True
+        return True
 
     # Where the numbers lie is another question than which they are. A program has its own buffers, so only our own
     # code is answered: it asks for the sake of speed.
@@ -331,15 +336,14 @@ class Traced(DuckArray):
 
     def view(self, *args: Any, **options: Any) -> Any:
         """As in NumPy; with one of our classes, the same array as that class: so nodes are made."""
-        self.under = True
         kind = args[0] if args else options.get("type")
         if isinstance(kind, type) and issubclass(kind, Traced):
             x = object.__new__(kind)
-            x.now, x.time = self.expr, self.time
+            x.now, x.time, self.under = self.expr, self.time, True
             x.held, x.tape, x.under, x.source, x.viewed = self.held, self.tape, True, self, memory.itself
             return x
         if not args and not options:
-            return self.tape.new_traced(self.expr, self, memory.itself)
+            return self if self.is_number else self.tape.new_traced(self.expr, self, memory.itself)
         return self.tape.call(np.ndarray.view, (self, *args), options)
 
 
