@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import numpy as np
@@ -168,10 +168,11 @@ class Program:
         if key in self.made:
             return self.made[key]
         samples = [a.sample for a in args]
-        numbers = {k: k not in held for k, x in enumerate(samples) if isinstance(x, np.generic)}
+        numbers = {
+            k: np.asarray if k in held else itemgetter(()) for k, x in enumerate(samples) if isinstance(x, np.generic)
+        }
         if numbers:
             function = with_numbers(function, numbers)
-            samples = [np.asarray(x) if k in held else x for k, x in enumerate(samples)]
         result = function(*samples)
         if not args and isinstance(result, np.ndarray):
             return self.constant(result)
@@ -218,15 +219,12 @@ class Program:
         self.made.clear()
 
 
-def with_numbers(function: Callable[..., Any], where: dict[int, bool]) -> Callable[..., Any]:
-    """``function``, called with NumPy's numbers (``where`` says True) or 0-d arrays (False) as eager code calls it:
-    numbers have some other methods and last bits."""
+def with_numbers(function: Callable[..., Any], take: dict[int, Callable[[Any], Any]]) -> Callable[..., Any]:
+    """``function``, called with NumPy's numbers or with 0-d arrays, as in eager code: some other methods and last bits
+    are theirs. ``take``: by place, what makes the one or the other of an array."""
 
     def call(*arrays: Array) -> Any:
-        operands = list(arrays)
-        for k, is_number in where.items():
-            operands[k] = arrays[k][()] if is_number else np.asarray(arrays[k])
-        return function(*operands)
+        return function(*[take[k](x) if k in take else x for k, x in enumerate(arrays)])
 
     call.__name__ = getattr(function, "__name__", "call")
     call.of = function  # type: ignore[attr-defined]
@@ -385,11 +383,9 @@ def multiply(p: Program, x: Value, y: Value) -> Value | None:
 
 
 def divide(p: Program, x: Value, y: Value) -> Value | None:
-    """x / 1 = x; signs move outwards."""
-    if number_in(y) == 1:
-        return x
-    if number_in(y) == -1:
-        return p.ufunc(np.negative, (x,))
+    """x / ±1 = ±1 · x; signs move outwards."""
+    if number_in(y) in (1, -1):
+        return multiply(p, x, y)
     if (positive := negated_operand(x)) is not None:
         if number_in(y) is not None:
             return p.ufunc(np.divide, (positive, opposite(p, y)))

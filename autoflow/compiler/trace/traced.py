@@ -53,12 +53,6 @@ def plain_axes(given: dict[str, Any], dtype: Any, usual: Any = None) -> tuple[An
     return axis, is_given(keep) and bool(keep)
 
 
-def mean(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
-    """np.mean of float64 or float32: the sum over the count, as in NumPy."""
-    total = np.sum(x, axis=axis, keepdims=keepdims)
-    return np.divide(total, x.size // total.size)
-
-
 def power_of_arrays(x: Any, y: Any) -> Any:
     """``x**y``, not of numbers."""
     return operator.pow(*[np.asarray(v) if isinstance(v, np.generic) else v for v in (x, y)])
@@ -195,11 +189,7 @@ class Traced(DuckArray):
         if how is not None:
             return tape.new_traced(tape.program.reduce(ufunc, tape.value(inputs[0]), *how))
         if method == "at":
-            target = inputs[0]
-            if not isinstance(target, Traced):
-                raise into_outside()
-            memory.write(target, tape.call(memory.update_at, (ufunc, *inputs), fixed=True, raises=True))
-            return None
+            return memory.write(inputs[0], tape.call(memory.update_at, (ufunc, *inputs), fixed=True, raises=True))
         fixed = method in ("__call__", "accumulate", "outer")
         return tape.call(ufunc if method == "__call__" else getattr(ufunc, method), inputs, options, fixed=fixed)
 
@@ -223,8 +213,6 @@ class Traced(DuckArray):
         if given.get("overwrite_input"):
             raise CompileError(f"overwrite_input=True at {caller()} leaves an array in an unknown order: leave it out")
         if function in UNWRITTEN or not given.get("copy", True):
-            if not isinstance(x, Traced):
-                raise into_outside()
             memory.write(x, tape.call(memory.write_into_copy, (function, *args), options, fixed=True, raises=True))
             return x if function is np.nan_to_num else None
         args, options = name_out(function, args, options)
@@ -240,7 +228,8 @@ class Traced(DuckArray):
                 if how is not None and function in REDUCTIONS:
                     return tape.new_traced(tape.program.reduce(REDUCTIONS[function], x.expr, *how))
                 if how is not None and x.size and x.shape and x.dtype in (np.float64, np.float32):
-                    return mean(x, *how)
+                    total: Any = np.sum(x, axis=how[0], keepdims=how[1])  # as NumPy's mean of these
+                    return np.divide(total, x.size // total.size)
             if function in VIEWS:
                 return tape.view(function, x, args[1:], options)
             if function in SLICING:
@@ -270,7 +259,8 @@ class Traced(DuckArray):
     def __setitem__(self, index: Any, new: Any) -> None:
         if isinstance(new, NodeRole):
             raise CompileError(f"{caller()} writes a node into a plain array: make that array with af.zeros")
-        memory.write(self, self.tape.set_items(self, index, new))
+        raises = any([isinstance(v, Traced) for v in flat(index)])
+        memory.write(self, self.tape.call(memory.set_items, (self, index, new), fixed=True, raises=raises))
 
     # -- ndarray's methods
 
