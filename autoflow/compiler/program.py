@@ -168,7 +168,7 @@ class Program:
         if key in self.made:
             return self.made[key]
         samples = [a.sample for a in args]
-        numbers = {
+        numbers: dict[int, Callable[[Any], Any]] = {
             k: np.asarray if k in held else itemgetter(()) for k, x in enumerate(samples) if isinstance(x, np.generic)
         }
         if numbers:

@@ -302,8 +302,8 @@ class Plan(WatchedPlan):
 
     def write(self, v: Value, target: Value) -> None:
         """Compute ``v`` into an argument."""
-        call = call_of(v, target) if writes(v) else (partial(copying_call, v.function), [*v.args, target])
-        self.steps.append(Planned(v, *call, target))
+        function, args = call_of(v, target) if writes(v) else (partial(copying_call, v.function), [*v.args, target])
+        self.steps.append(Planned(v, function, args, target))
 
     def buffer(self, v: Value, dying: list[Value]) -> Array:
         """An array to write ``v`` into: that of an operand, one that is free, or a new one."""
