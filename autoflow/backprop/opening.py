@@ -275,7 +275,8 @@ def on_arrays(limit: int | None, hooks: bool = True) -> OpenRecord:
         saved, rule = record.saved, record.rule
         if record.extra is not None or record.number < versions.latest[0]:
             g, saved, pair = check_and_run_hooks(record, g, again, hooks)
-        if type(g) is number and rule.joint is None:  # 0-d: nothing broadcasts, and np.float64 is ten times faster
+        # All 0-d: nothing broadcasts, and np.float64 is ten times faster.
+        if type(g) is number and saved[-1].dtype is DOUBLE and rule.joint is None:
             return g, rule.scalar_vjps, saved, pair if keep_numbers else None
         vjps = rule.vjps
         if g.dtype is not DOUBLE or saved[-1].dtype is not DOUBLE:  # mostly both are float64: nothing to round

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import numpy as np
@@ -50,6 +50,7 @@ class Program:
         self.outputs: list[Value] = []
         self.checks: list[Value] = []  # calls that are made in any case, to check the shape of their result
         self.count = 0
+        self.reports_nan = False  # is NaN that arises reported to a caller who ignores it?
         self.lines: Any = None  # where values come from, if it is to be written as text
         self.made: dict[Any, Value] = {}  # what is computed -> the value: equal calls are made once
 
@@ -156,16 +157,22 @@ class Program:
 
     # -- everything else
 
-    def call(self, function: Callable[..., Any], args: Iterable[Value], options: Any, key: Any = None) -> Value:
-        """``function(*args)``, any function of arrays. ``key``: what it computes, if calls may be shared."""
+    def call(
+        self, function: Callable[..., Any], args: Iterable[Value], options: Any, key: Any = None,
+        held: frozenset[int] = frozenset(),
+    ) -> Value:  # fmt: skip
+        """``function(*args)``, any function of arrays. ``key``: what it computes, if calls may be shared. ``held``:
+        which of NumPy's numbers are 0-d arrays to their user, who is a node."""
         args = tuple([self.in_memory(v) if v.kind == VIEW else v for v in args])
-        key = None if key is None else (CALL, key, options, *[a.number for a in args])
+        key = None if key is None else (CALL, key, options, held, *[a.number for a in args])
         if key in self.made:
             return self.made[key]
         samples = [a.sample for a in args]
-        numbers = [k for k, x in enumerate(samples) if isinstance(x, np.generic)]
+        numbers: dict[int, Callable[[Any], Any]] = {
+            k: np.asarray if k in held else itemgetter(()) for k, x in enumerate(samples) if isinstance(x, np.generic)
+        }
         if numbers:
-            function = with_numbers(function, frozenset(numbers))
+            function = with_numbers(function, numbers)
         result = function(*samples)
         if not args and isinstance(result, np.ndarray):
             return self.constant(result)
@@ -212,11 +219,12 @@ class Program:
         self.made.clear()
 
 
-def with_numbers(function: Callable[..., Any], where: frozenset[int]) -> Callable[..., Any]:
-    """``function``, called with NumPy's numbers where eager code does: those have some other methods and last bits."""
+def with_numbers(function: Callable[..., Any], take: dict[int, Callable[[Any], Any]]) -> Callable[..., Any]:
+    """``function``, called with NumPy's numbers or with 0-d arrays, as in eager code: some other methods and last bits
+    are theirs. ``take``: by place, what makes the one or the other of an array."""
 
     def call(*arrays: Array) -> Any:
-        return function(*[x[()] if k in where else x for k, x in enumerate(arrays)])
+        return function(*[take[k](x) if k in take else x for k, x in enumerate(arrays)])
 
     call.__name__ = getattr(function, "__name__", "call")
     call.of = function  # type: ignore[attr-defined]
@@ -375,11 +383,9 @@ def multiply(p: Program, x: Value, y: Value) -> Value | None:
 
 
 def divide(p: Program, x: Value, y: Value) -> Value | None:
-    """x / 1 = x; signs move outwards."""
-    if number_in(y) == 1:
-        return x
-    if number_in(y) == -1:
-        return p.ufunc(np.negative, (x,))
+    """x / ±1 = ±1 · x; signs move outwards."""
+    if number_in(y) in (1, -1):
+        return multiply(p, x, y)
     if (positive := negated_operand(x)) is not None:
         if number_in(y) is not None:
             return p.ufunc(np.divide, (positive, opposite(p, y)))

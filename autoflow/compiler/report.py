@@ -243,13 +243,11 @@ def random_input(v: Value) -> Array:
 
 def measure(run: Callable[[], Any]) -> tuple[float, int]:
     """The least time of a run, and how many there were: at least two, since the first finds cold caches."""
-    best, runs, end = math.inf, 0, clock() + SECONDS
+    timer, runs, end = Timer(run), 0, clock() + SECONDS
     while runs < 2 or (clock() < end and runs < MOST):
-        start = clock()
-        run()
-        best = min(best, clock() - start)
+        timer()
         runs += 1
-    return best, runs
+    return timer.best, runs
 
 
 def put_clocks(plan: Any) -> list[Timer]:

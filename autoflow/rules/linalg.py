@@ -318,8 +318,9 @@ def norm_x(g: Array, x: Array, z: Array, ord: Any, axis: Any, keepdims: bool) ->
     """
     g, z = restore_axes(g, x.shape, axis, keepdims), restore_axes(z, x.shape, axis, keepdims)
     if ord in (None, "fro", "f", 2):
-        all_long = is_on_host(z) and np.all(numbers_of(z))
-        scale = g / z if all_long else times_share(g, reciprocal(z, numbers_of(z) == 0))
+        zero = numbers_of(z) == 0
+        all_long = is_on_host(z) and not np.any(zero)
+        scale = g / z if all_long else times_share(g / np.where(zero, 1, z), ~zero)
         return x * scale if is_on_host(scale) and not np.isinf(numbers_of(scale)).any() else times_share(scale, x)
     if ord == 0:
         return np.zeros(x.shape, numbers_of(x).dtype, like=like_argument(x))

@@ -20,8 +20,8 @@ ONE = np.array(1.0)
 
 
 def twice(x: Array) -> Array:
-    """``2 * x``; of arrays as x + x: the same bits, without converting a number."""
-    return x + x if type(x) is np.ndarray else 2 * x
+    """x + x, whose zeros have the sign of x also where x is complex; of nodes ``2 * x``, which has one way back."""
+    return x + x if type(x) is np.ndarray or not hasattr(x, "role") else 2 * x
 
 
 def one_minus_square(z: Array) -> Array:

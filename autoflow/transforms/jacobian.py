@@ -268,9 +268,7 @@ class Table:
         order = (*range(n, n + len(self.along)), *range(n))
         with switched(recording=self.nested):
             whole = np.transpose(self.rows(), order)
-        if self.nested or type(whole) is not np.ndarray:
-            return whole
-        return np.ascontiguousarray(whole).reshape(self.along + self.across)
+        return whole if self.nested or not is_numpys(whole) else whole.copy("C")
 
 
 def show_progress(steps: range) -> Iterable[int]:

@@ -203,6 +203,33 @@ def test_floats_are_pythons(f):
     assert kind_of_plan(compiled) is Slots
 
 
+NODES = {
+    "single": lambda x: np.sqrt(x.sum()) * np.float64(0.3), "half": lambda x: np.exp(np.mean(x)) / np.array(7.0),
+    "norm": lambda x: np.float64(0.1) * np.linalg.norm(x), "exp": lambda x: np.exp(x[0]) * x.max(),
+    "interp": lambda x: np.real(np.interp(x[0] * np.complex64(1j), [0.0, 1.0], [1.0, 2.0]) * x[0]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+@pytest.mark.parametrize("name", NODES)
+@pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
+def test_a_node_without_axes_is_no_number(name, dtype):
+    """Its row is called with an array, and its gradient has its dtype."""
+    f = af.value_and_grad(NODES[name])
+    compiled = af.compile(f, verify=False)
+    for seed in range(9):
+        x = np.random.default_rng(seed).uniform(0.5, 2.0, 3).astype(dtype) * (seed > 0)
+
+        def answer(f, x=x):
+            try:
+                return [(z.dtype, z.tobytes()) for z in f(x)]
+            except TypeError:  # of np.interp, whose numbers may be complex
+                return TypeError
+
+        with np.errstate(all="ignore"):
+            assert answer(compiled) == answer(f)
+
+
 def test_dtypes_that_depend_on_values_are_refused():
     compiled = af.compile(lambda x: np.emath.sqrt(x) * 2)
     assert compiled(np.array(4.0)) == 4.0

@@ -74,6 +74,37 @@ def test_rules_keep_all_bits(rule, dtype):
                 check_bits(a, b, f"{pairs[k]} with {c}")
 
 
+CHOICES = {  # with slopes of 0, which an infinite gradient or NaN may meet
+    "maximum": np.maximum, "fmin": np.fmin, "hypot": np.hypot, "angle": np.arctan2, "abs": lambda x, y: np.abs(x) * y,
+    "clip": lambda x, y: np.clip(x, -1.0, 1.0) + y, "root": lambda x, y: np.sqrt(np.maximum(x, y)),
+    "square": lambda x, y: np.real(np.square(x + 1j * y)), "power": lambda x, y: np.abs(x) ** y,
+    "max": lambda x, y: np.stack([x, y]).max(axis=0),
+    "norm": lambda x, y: np.linalg.norm(np.stack([x, y]), axis=0), "where": lambda x, y: np.where(x > y, np.log(x), y),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("engine", ["numpy", "llvm"])
+@pytest.mark.parametrize("name", CHOICES)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_slopes_of_zero_have_the_bits_of_eager_code(name, engine):
+    """Whatever comes in, and whether or not its caller ignores it. (Of tangents that are NaN nothing is promised, nor
+    which of 0 and -0 is a maximum: NumPy's own loops do not agree.)"""
+    if engine == "llvm":
+        pytest.importorskip("llvmlite")
+    values = [0.0, 1.0, -2.5, np.inf, -np.inf, np.nan, -0.0][: None if engine == "numpy" else -1]
+    x, y, g = [v.ravel() for v in np.meshgrid(values, values, values)]
+    back = lambda x, y, g: af.vjp(CHOICES[name], x, y)[1](g)  # noqa: E731
+    forth = lambda x, y, g: af.jvp(CHOICES[name], (x, y), (g, g * 0.0))  # noqa: E731
+    for f, z in ((back, g), (forth, np.where(np.isnan(g), 0.5, g))):
+        compiled = af.compile(f, engine=engine, verify=False)
+        for invalid in ("ignore", "warn"):
+            with np.errstate(all="ignore", invalid=invalid):
+                for ours, expected in zip(compiled(x, y, z), f(x, y, z), strict=True):
+                    np.testing.assert_allclose(ours, expected, rtol=1e-13 if engine == "llvm" else 0)
+                    if engine == "numpy":
+                        check_bits(ours, expected, f"{name} {invalid}")
+
+
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
 @pytest.mark.parametrize("engine", ["numpy", "llvm"])
 def test_reductions_of_one_number_are_made(dtype, engine):

@@ -107,7 +107,8 @@ class XlaPlan(WatchedPlan):
                 return list(results)
             if self.kinds & {"divide", "over", "invalid"} and not np.asarray(finite):  # these show in the results
                 self.noticed.any = True
-            return [in_layout(np.array(r), v) for r, v in zip(results, self.program.outputs, strict=True)]
+            pairs = zip(map(np.array, results), self.program.outputs, strict=True)
+            return [r.item() if v.dtype is None else in_layout(r, v) for r, v in pairs]
 
     def notes(self) -> list[str]:
         """Lines for ``plan()``: what NumPy computes, and why."""

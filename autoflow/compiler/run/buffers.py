@@ -57,6 +57,8 @@ class Noticed:
 class WatchedPlan:
     """A plan, and the context that it runs in: silently, and noticing what the caller does not ignore."""
 
+    program: Program
+
     def __init__(self) -> None:
         self.context = contextvars.copy_context()  # quicker to enter than np.errstate
         self.noticed = Noticed()
@@ -64,8 +66,9 @@ class WatchedPlan:
         self.kinds: frozenset[str] = frozenset()
 
     def adapt(self, state: Any) -> None:
-        """Notice what this caller does not ignore."""
-        self.kinds = frozenset([kind for kind, how in np.geterr().items() if how != "ignore"])
+        """Notice what this caller does not ignore, and what the program does not."""
+        noticed = ["invalid"] if self.program.reports_nan else []
+        self.kinds = frozenset([*noticed, *[kind for kind, how in np.geterr().items() if how != "ignore"]])
         kinds: dict[str, Any] = {kind: "call" if kind in self.kinds else "ignore" for kind in np.geterr()}
         self.context.run(np.seterrcall, self.noticed)
         self.context.run(partial(np.seterr, **kinds))
@@ -216,7 +219,7 @@ class Plan(WatchedPlan):
 
     def results(self, outputs: Sequence[Value]) -> tuple[set[Value], list[Callable[[Any], Any] | None]]:
         """The values that are computed into new arrays because they are returned, and for each output how it is
-        presented: None as it is, else the function that makes a new array of it."""
+        presented: None as it is, as objects of Python's are, else the function that makes a new array of it."""
         owned: set[Value] = set()
         how: list[Callable[[Any], Any] | None] = []
         for v in outputs:
@@ -227,7 +230,7 @@ class Plan(WatchedPlan):
                 owned.add(source)
                 how.append(None if v.shape or v.owned or self.is_scalar_reduction(v) else np.asarray)
             else:
-                how.append(np.array)
+                how.append(None if v.dtype is None else np.array)
         return owned, how
 
     def is_scalar_reduction(self, v: Value) -> bool:
@@ -299,10 +302,8 @@ class Plan(WatchedPlan):
 
     def write(self, v: Value, target: Value) -> None:
         """Compute ``v`` into an argument."""
-        if writes(v):
-            self.steps.append(Planned(v, *call_of(v, target), target))
-        else:
-            self.steps.append(Planned(v, partial(copying_call, v.function), [*v.args, target], target))
+        function, args = call_of(v, target) if writes(v) else (partial(copying_call, v.function), [*v.args, target])
+        self.steps.append(Planned(v, function, args, target))
 
     def buffer(self, v: Value, dying: list[Value]) -> Array:
         """An array to write ``v`` into: that of an operand, one that is free, or a new one."""

@@ -28,6 +28,7 @@ import numpy as np
 from ...base.errors import CompileError
 from ...nodes.versions import Array, caller
 from ...table.indexing import put_view
+from .doubts import into_outside
 
 # ---------------------------------------------------------------- calls as data, also those that write
 
@@ -111,6 +112,8 @@ def look_again(x: Any) -> None:
 
 def write(x: Any, new: Any) -> None:
     """x becomes the value of ``new``, which has its shape and dtype; and so does what it is a view of."""
+    if not hasattr(x, "tape"):
+        raise into_outside()
     if x.is_number:
         raise TypeError(f"a {x.dtype} number cannot be written into")
     if getattr(root(x), "borrowed", False):

@@ -28,7 +28,7 @@ from ...table.facts import FIXED, RAISING, of_kind
 from ..matching import CAPTURED, Nth, Value, layout_of
 from ..program import NUMBERS, Program
 from .doubts import Abandoned, Reporting, check_class
-from .memory import set_items, write_down
+from .memory import write_down
 from .traced import Traced
 
 
@@ -56,7 +56,7 @@ def fill_slots(x: Any, arrays: tuple[Array, ...]) -> Any:
     return slice(*fill_slots((x.start, x.stop, x.step), arrays)) if kind is slice else x
 
 
-def holds(x: Any, kind: type) -> bool:
+def holds(x: Any, kind: type | tuple[type, ...]) -> bool:
     """Is there a Traced in it, which is computed anew in every run, or a Place of one?"""
     return any([isinstance(v, kind) for v in flat(x)])
 
@@ -232,14 +232,16 @@ class Tape:
         if fixed is None:
             fixed = has_fixed_shape(function, args, options)
         values = [self.value(x) for x in found]
+        numbers = [k for k, v in enumerate(values) if isinstance(v.sample, np.generic)]
+        held = frozenset([k for k in numbers if not found[k].is_number])
         if not options and all([type(a) is Nth for a in args]):
-            value = self.program.call(function, values, (), function)
+            value = self.program.call(function, values, (), function, held)
         else:
 
             def run(*arrays: Array) -> Any:
                 return function(*fill_slots(args, arrays), **fill_slots(options, arrays))
 
-            value = self.program.call(write_down(run, function, args, options), values, None)
+            value = self.program.call(write_down(run, function, args, options), values, None, None, held)
         if not fixed or raises or function in RAISING:
             self.keep(value)
         same = next((x for x in found if isinstance(x, Traced) and x.expr.sample is value.sample), None)
@@ -275,16 +277,10 @@ class Tape:
         fixed = has_fixed_places(strip(index, found), found)
         return self.call(operator.getitem, (x, index), fixed=fixed, raises=holds(index, Traced))
 
-    def set_items(self, x: Traced, index: Any, new: Any) -> Any:
-        """Write down ``x[index] = new``, on a copy."""
-        return self.call(set_items, (x, index, new), fixed=True, raises=holds(index, Traced))
-
     def view(self, function: Callable[..., Any], x: Traced, args: Any, options: Any) -> Any:
         """Write down a function that most often returns a view, in the form that the program can simplify."""
         value, program = x.expr, self.program
-        found: list[Any] = []
-        strip((args, options), found)
-        if found:
+        if holds((args, options), (Traced, np.ndarray)):
             return self.call(function, (x, *args), options)
         if x.is_number:
             return self.view_of_number(function, x, args, options)
@@ -298,15 +294,14 @@ class Tape:
             return x
         if function is np.broadcast_to:
             return self.new_traced(program.broadcast(value, sample.shape), x, take)
-        if type(sample) is not np.ndarray or not np.may_share_memory(sample, np.asarray(value.sample)):
-            return self.call(function, (x, *args), options, fixed=True)
         orders = {v.upper() for v in (*args, *options.values()) if isinstance(v, str)} - {"C"}
-        if orders & {"A", "K"}:  # which element is where depends on the memory
-            return self.call(function, (x, *args), options)
+        is_view = type(sample) is np.ndarray and np.may_share_memory(sample, whole)
+        if not is_view or orders & {"A", "K"}:  # which element is where depends on the memory
+            return self.call(function, (x, *args), options, fixed=True)
         if function in SAME_ORDER and not orders:
             return self.new_traced(program.reshape(value, sample.shape), x, take)
         if function in PERMUTING:
             axes = function(np.empty(range(2, 2 + len(value.shape)), np.int8), *args, **options).shape
             return self.new_traced(program.transpose(value, tuple([n - 2 for n in axes])), x, take)
-        call = write_down(lambda a: function(a, *args, **options), function, (Nth(0), *args), options)
+        call = write_down(lambda a: take(a), function, (Nth(0), *args), options)
         return self.new_traced(program.view(value, function.__name__, repr((args, options)), call), x, take)

@@ -53,12 +53,6 @@ def plain_axes(given: dict[str, Any], dtype: Any, usual: Any = None) -> tuple[An
     return axis, is_given(keep) and bool(keep)
 
 
-def mean(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
-    """np.mean of float64 or float32: the sum over the count, as in NumPy."""
-    total = np.sum(x, axis=axis, keepdims=keepdims)
-    return np.divide(total, x.size // total.size)
-
-
 def power_of_arrays(x: Any, y: Any) -> Any:
     """``x**y``, not of numbers."""
     return operator.pow(*[np.asarray(v) if isinstance(v, np.generic) else v for v in (x, y)])
@@ -81,7 +75,6 @@ class Traced(DuckArray):
         "__weakref__", "borrowed", "held", "memory", "now", "shared", "source", "tape", "time", "under", "viewed",
     )  # fmt: skip
     takes_primitives = True  # kernels ask us, as NumPy's functions do: table/table.py
-    reports_nan = True  # a call in which NaN arises is made again by eager code: rules/arithmetic.py
     borrowed: bool  # does its memory belong to the caller, or to somebody outside? Then it is not written into.
     held: Any  # the recorded array, which lives as long as we do
     memory: Any  # see memory.py: dummy_of
@@ -124,6 +117,12 @@ class Traced(DuckArray):
 
     shape = property(lambda self: self.expr.shape, DuckArray.told_of_shape)
     dtype = property(dtype_of, DuckArray.told_of_shape)
+
+    @property
+    def reports_nan(self) -> bool:
+        """Is a call in which NaN arises made again by eager code? From now on, whatever the caller ignores."""
+        self.tape.program.reports_nan = True
+        return True
 
     # Where the numbers lie is another question than which they are. A program has its own buffers, so only our own
     # code is answered: it asks for the sake of speed.
@@ -190,11 +189,7 @@ class Traced(DuckArray):
         if how is not None:
             return tape.new_traced(tape.program.reduce(ufunc, tape.value(inputs[0]), *how))
         if method == "at":
-            target = inputs[0]
-            if not isinstance(target, Traced):
-                raise into_outside()
-            memory.write(target, tape.call(memory.update_at, (ufunc, *inputs), fixed=True, raises=True))
-            return None
+            return memory.write(inputs[0], tape.call(memory.update_at, (ufunc, *inputs), fixed=True, raises=True))
         fixed = method in ("__call__", "accumulate", "outer")
         return tape.call(ufunc if method == "__call__" else getattr(ufunc, method), inputs, options, fixed=fixed)
 
@@ -218,8 +213,6 @@ class Traced(DuckArray):
         if given.get("overwrite_input"):
             raise CompileError(f"overwrite_input=True at {caller()} leaves an array in an unknown order: leave it out")
         if function in UNWRITTEN or not given.get("copy", True):
-            if not isinstance(x, Traced):
-                raise into_outside()
             memory.write(x, tape.call(memory.write_into_copy, (function, *args), options, fixed=True, raises=True))
             return x if function is np.nan_to_num else None
         args, options = name_out(function, args, options)
@@ -235,7 +228,8 @@ class Traced(DuckArray):
                 if how is not None and function in REDUCTIONS:
                     return tape.new_traced(tape.program.reduce(REDUCTIONS[function], x.expr, *how))
                 if how is not None and x.size and x.shape and x.dtype in (np.float64, np.float32):
-                    return mean(x, *how)
+                    total: Any = np.sum(x, axis=how[0], keepdims=how[1])  # as NumPy's mean of these
+                    return np.divide(total, x.size // total.size)
             if function in VIEWS:
                 return tape.view(function, x, args[1:], options)
             if function in SLICING:
@@ -265,7 +259,8 @@ class Traced(DuckArray):
     def __setitem__(self, index: Any, new: Any) -> None:
         if isinstance(new, NodeRole):
             raise CompileError(f"{caller()} writes a node into a plain array: make that array with af.zeros")
-        memory.write(self, self.tape.set_items(self, index, new))
+        raises = any([isinstance(v, Traced) for v in flat(index)])
+        memory.write(self, self.tape.call(memory.set_items, (self, index, new), fixed=True, raises=raises))
 
     # -- ndarray's methods
 
@@ -331,15 +326,14 @@ class Traced(DuckArray):
 
     def view(self, *args: Any, **options: Any) -> Any:
         """As in NumPy; with one of our classes, the same array as that class: so nodes are made."""
-        self.under = True
         kind = args[0] if args else options.get("type")
         if isinstance(kind, type) and issubclass(kind, Traced):
             x = object.__new__(kind)
-            x.now, x.time = self.expr, self.time
+            x.now, x.time, self.under = self.expr, self.time, True
             x.held, x.tape, x.under, x.source, x.viewed = self.held, self.tape, True, self, memory.itself
             return x
         if not args and not options:
-            return self.tape.new_traced(self.expr, self, memory.itself)
+            return self if self.is_number else self.tape.new_traced(self.expr, self, memory.itself)
         return self.tape.call(np.ndarray.view, (self, *args), options)
 
 
