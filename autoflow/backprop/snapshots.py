@@ -256,7 +256,7 @@ class Trial(Snapshot):
                 codes.append(x if type(x) in FUNCTIONS_IN_C else type(x))
         self.codes = (*codes, *map(value_key, held))
         words: set[str] = set().union(*[words_of(x.__code__) for x in functions])
-        self.hears_errors = "seterrcall" in words or "errstate" in words
+        self.hears_errors = not words.isdisjoint(("seterr", "seterrcall", "errstate"))
         copies = not words.isdisjoint(("except", "flags", "setflags", "at")) or others_run()
         self.left, draws = sys.maxsize if copies else 0, "random" in words
         if not draws and second_runs.memory_of(np.random.mtrand._rand._bit_generator) is not None:
@@ -294,7 +294,7 @@ FUNCTIONS_IN_C = frozenset({
     *second_runs.IN_C, types.BuiltinFunctionType, type, operator.attrgetter, operator.itemgetter, operator.methodcaller
 })  # fmt: skip
 DECIDING = frozenset({str, int, bool, type(None), type})
-WORDS = frozenset({"flags", "setflags", "at", "random", "seterrcall", "errstate"})
+WORDS = frozenset({"flags", "setflags", "at", "random", "seterr", "seterrcall", "errstate"})
 
 
 @lru_cache(maxsize=4096)

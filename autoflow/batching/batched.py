@@ -37,7 +37,7 @@ from ..base.modes import modes, switched
 from ..forward.closures import has_own_hook
 from ..nodes.nodes import NodeRole, constant_from, gradient_target, target_inside, value_of
 from ..nodes.versions import Region, caller, owner_of, user_frame, where
-from ..rules.structure import astype, flatten
+from ..rules import structure
 from ..table.shapes import Array, innermost, without_history
 from ..table.table import Rule
 
@@ -73,11 +73,6 @@ def whose_turn(*parts: Any) -> tuple[Any, bool]:
     return layer, held
 
 
-def native(dtype: Any) -> Any:
-    """The dtype in the byte order of this machine, which NumPy's numbers have."""
-    return dtype if dtype.isnative else dtype.newbyteorder("=")
-
-
 def sample(x: Any) -> Any:
     """A plain array of the shape and dtype, for questions about these; no memory."""
     return np.broadcast_to(np.zeros((), x.dtype), x.shape) if hasattr(x, "batch_layer") else x
@@ -89,6 +84,14 @@ def shares_memory(a: Any, b: Any) -> bool:
     if hasattr(a, "batch_layer") and hasattr(b, "batch_layer"):
         return shares_memory(a.inner, b.inner)
     return owner_of(a) is owner_of(b)
+
+
+WRAPPING = {np.add, np.subtract, np.multiply, np.negative, np.absolute, np.power}
+
+
+def is_count(x: Any) -> bool:
+    """Is it a number of NumPy's that repeats a list, as an int does?"""
+    return type(x) is Batched and x.is_number and x.dtype.kind in "biu"
 
 
 # ---------------------------------------------------------------- what Python may not ask
@@ -279,6 +282,8 @@ class Batched(DuckArray):
 
     def __init__(self, inner: Array, layer: Layer, mapped: bool = True, base: Any = None, number: bool = False) -> None:
         self.inner, self.batch_layer, self.mapped, self._base, self.is_number = inner, layer, mapped, base, number
+        if number and inner.dtype.kind == "O":
+            layer.doubt("an object, which may be of any class,")
 
     @staticmethod
     def adopt(x: Any, like: Batched) -> Any:
@@ -305,7 +310,7 @@ class Batched(DuckArray):
         dtype = self.inner.dtype
         if dtype.kind in "SU":
             self.batch_layer.doubt("the length of a text")
-        return native(dtype)
+        return dtype if dtype.isnative or dtype.kind == "V" else dtype.newbyteorder("=")
 
     def for_leaf(self) -> Any:
         """What a new Variable or Constant holds: of one that the user makes, the numbers."""
@@ -317,24 +322,18 @@ class Batched(DuckArray):
     def __iter__(self) -> Any:
         return super().__iter__() if self.shape else self.refuse_number("iteration over a number")
 
-    cast: Any = astype  # the primitive
+    cast, flatten = structure.astype, structure.flatten  # the primitives
 
     def copy(self, order: str | None = "C") -> Any:
         """As in NumPy."""
         return self if self.is_number else NP.copy(self, order or "C")
 
-    def flatten(self, order: Any = "C") -> Any:
-        """As in NumPy."""
-        return flatten(self, order)
-
     def __pow__(self, other: Any) -> Any:
-        """``x**2`` is a square: NumPy's operator has shortcuts that its function has not."""
+        """NumPy's operator has shortcuts, such as a square, that its function need not have."""
         if self.yields_to(other):
             return NotImplemented
-        if type(other) in (int, float):
-            return self.batch_layer.run(
-                "power", lambda layer: Batched(self.inner**other, layer, self.mapped, number=self.is_number)
-            )
+        if issubclass(type(other), (int, float, np.generic)):
+            return self.batch_layer.run("power", power, self, other)
         return NP.power(self, other)
 
     def __rpow__(self, other: Any) -> Any:
@@ -404,6 +403,10 @@ class Batched(DuckArray):
                 if hasattr(kind, "__carries_nodes__"):
                     return NotImplemented
                 layer.check_hook(kind, "__array_ufunc__")
+                if ufunc is np.multiply and hasattr(kind, "__len__") and any(map(is_count, inputs)):
+                    layer.doubt("a list times a number, which repeats it,")
+        if layer.hears_errors and ufunc in WRAPPING and any(map(is_count, inputs)) and np.geterr()["over"] == "raise":
+            layer.doubt("an integer of NumPy's, which raises an error where an array wraps around,")
         return layer.run(ufunc, FORM_OF["ufunc"], ufunc, method, inputs, options)
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
@@ -454,6 +457,13 @@ class Batched(DuckArray):
         if not args and not options:
             return self.batch_layer.run("view", lambda layer: Batched(self.inner.view(), layer, self.mapped, base))
         return self.refuse_number("x.view(dtype)")
+
+
+def power(layer: Layer, x: Batched, y: Any) -> Batched:
+    """``x**y``, y a number. For numbers NumPy has no shortcuts, nor for an array of exponents: -inf**0.5 is inf."""
+    if x.is_number and type(x.inner) is np.ndarray:
+        y = np.full(x.inner.shape, y, np.result_type(x.dtype, y))
+    return Batched(x.inner**y, layer, x.mapped, number=x.is_number)
 
 
 CONVERT: dict[str, Any] = {"bool": bool, "float": float, "int": int, "complex": complex, "index": int}

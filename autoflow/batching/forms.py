@@ -47,7 +47,7 @@ def run_function(layer: Layer, function: Any, args: tuple[Any, ...], options: di
         if is_ours(4):
             return shares_memory(*[x.inner if type(x) is Batched else x for x in args[:2]])
         layer.doubt("a question about memory")
-    if function in ASKS:
+    if function in ASKS and (function is not np.min_scalar_type or args[0].ndim):  # a number's depends on its value
         return function(*map(sample, args), **{k: sample(v) for k, v in options.items()})
     args, options = name_out(function, args, options)
     if (out := options.pop("out", None)) is not None:
@@ -97,8 +97,13 @@ def run_ufunc(layer: Layer, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...
     """Run a ufunc, or one of its methods, and store the results in ``out=`` if given."""
     function = ufunc if method == "__call__" else getattr(ufunc, method)
     if (out := options.pop("out", None)) is not None:
-        is_masked = method == "__call__" and options.get("where", True) is not True
-        result = masked(layer, ufunc, inputs, options, out) if is_masked else function(*inputs, **options)
+        if method != "__call__" or (where := options.get("where", True)) is True:
+            result = function(*inputs, **options)
+        else:  # where it does not hold, copies of ``out`` keep their numbers
+            n, _ = len(inputs), options.pop("where")
+            result = elementwise(
+                layer, lambda *a, **k: run_masked(ufunc, a[:n], a[n], a[n + 1 :], **k), (*inputs, where, *out), options
+            )
         return stored(layer, out, result, options, is_cast=method == "__call__")
     if method == "__call__" and ufunc.signature is None:
         if "order" in options:  # that of one example, which only NumPy knows
@@ -160,16 +165,6 @@ def elementwise(layer: Layer, function: Any, inputs: tuple[Any, ...], options: d
     arrays, mapped = align(layer, [*inputs, *[options[name] for name in names]])
     options = {**options, **dict(zip(names, arrays[len(inputs) :], strict=True))}
     return wrap_batched(function(*arrays[: len(inputs)], **options), layer, mapped)
-
-
-def masked(layer: Layer, ufunc: np.ufunc, inputs: Any, options: dict[str, Any], out: Any) -> Any:
-    """A ufunc with ``where=`` and ``out=``: the numbers of copies of ``out`` stay where it does not hold."""
-    where = options.pop("where")
-    arrays, mapped = align(layer, [*inputs, where, *out])
-    n = len(inputs)
-    return wrap_batched(
-        run_masked(ufunc, tuple(arrays[:n]), arrays[n], tuple(arrays[n + 1 :]), **options), layer, mapped
-    )
 
 
 def align(layer: Layer, arrays: Any) -> tuple[list[Any], bool]:

@@ -254,8 +254,7 @@ def compare(function: Any, result: Any, one: Any, layer: Layer, arrays: Any, is_
     if strides and one.ndim > 1 and not is_view:
         wanted = in_memory(one.shape, one.strides)
         order = wanted if in_memory(one.shape, strides) != wanted or copy else None
-    locked = type(inner) is np.ndarray and not one.flags.writeable
-    return Manner(False, order, copy, locked)
+    return Manner(False, order, copy, type(inner) is np.ndarray and not one.flags.writeable)
 
 
 def is_same(a: Any, b: Any) -> bool:

@@ -19,8 +19,6 @@ from .forms import FORMS, Form, align, as_numpy_wrote, batched, in_front, ndim_o
 from .looping import has_mapped, one_of, settled
 from .shapes import along, shift_axes
 
-NP: Any = np  # NumPy without its stubs, which reject our duck arrays
-
 
 def index_of_all(layer: Layer, index: Any, shape: tuple[int, ...], x_mapped: bool) -> tuple[Any, ...]:
     """An index of one example, of this shape, for the array of all. ``x_mapped``: does that have a batch?"""
@@ -81,9 +79,10 @@ def read(layer: Layer, x: Any, i: Any) -> Any:
         return wrap_batched(inner[i], layer, False, x)
     parts = i if type(i) is tuple else (i,)
     found = inner[(slice(None), *parts)]
-    if found.ndim == 1 and ... not in parts:  # one example's is a number, which no later write changes
-        return wrap_batched(found.copy(), layer)
-    return wrap_batched(found, layer, view_of=x)
+    is_number = found.ndim == 1 and ... not in parts
+    if is_number or x.is_number:  # no later write changes a number, nor what is read of it
+        found = found.copy()
+    return wrap_batched(found, layer, view_of=None if is_number else x)
 
 
 FORMS[getitem] = read
@@ -240,7 +239,5 @@ def one_by_one(function: Any) -> Form:
     return form
 
 
-for function in (np.put, np.place, np.putmask, np.fill_diagonal):
-    FORMS[function] = one_by_one(function)
-
+FORMS.update({f: one_by_one(f) for f in (np.put, np.place, np.putmask, np.fill_diagonal)})
 FORM_OF.update(getitem=read, setitem=write, update=update)

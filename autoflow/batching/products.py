@@ -143,8 +143,8 @@ def einsum(layer: Layer, *operands: Any, out: Any = None, optimize: Any = False,
 # -- linear algebra
 
 
-for function in of_kind("matrices"):
-    FORMS[function] = stacked(function, 2)
+FORMS.update({f: stacked(f, 2) for f in of_kind("matrices")})
+FORMS.update({f: stacked(f, *cores) for f, *cores in ((np.vecdot, 1, 1), (np.matvec, 2, 1), (np.vecmat, 1, 2))})
 
 
 IS_EITHER = np.linalg.eigvals(np.ones((1, 1))).dtype.kind == "f"  # from NumPy 2.5 on eigenvalues are always complex
@@ -160,11 +160,7 @@ def eigenvalues(layer: Layer, a: Any, *, function: Any) -> Any:
     return found
 
 
-for function in (np.linalg.eig, np.linalg.eigvals):
-    FORMS[function] = partial(eigenvalues, function=function)
-FORMS[np.vecdot], FORMS[np.matvec], FORMS[np.vecmat] = [
-    stacked(function, *cores) for function, *cores in ((np.vecdot, 1, 1), (np.matvec, 2, 1), (np.vecmat, 1, 2))
-]
+FORMS.update({f: partial(eigenvalues, function=f) for f in (np.linalg.eig, np.linalg.eigvals)})
 SOLVE = stacked(np.linalg.solve, 2, 2)
 FORMS[np.linalg.solve] = lambda layer, a, b: (
     SOLVE(layer, a, b) if ndim_of(b) != 1 else np.squeeze(np.linalg.solve(a, np.reshape(b, (np.size(b), 1))), -1)

@@ -117,10 +117,8 @@ def segments(layer: Layer, reduceat: Any, x: Any, indices: Any, *args: Any, **op
     return FORMS["accumulate"](layer, lambda x, **given: reduceat(x, indices, **given), x, *args, **options)
 
 
-for function in of_kind("runs"):
-    FORMS[function] = along(function)
-for function in (*of_kind("reduces"), *NORMS.values()):
-    FORMS[function] = along(function, whole=True)
+FORMS.update({f: along(f) for f in of_kind("runs")})
+FORMS.update({f: along(f, whole=True) for f in (*of_kind("reduces"), *NORMS.values())})
 for function in (NP.flip, NP.swapaxes, NP.moveaxis, NP.diagonal, NP.rot90):
     FORMS[function] = along(function, whole=True, view=True, restored=True)
 FORMS[NP.trace], FORMS[NP.roll] = along(NP.trace), along(NP.roll, restored=True)
@@ -157,8 +155,7 @@ def quantile(function: Any) -> Form:
     )
 
 
-for function in (NP.quantile, NP.percentile, NP.nanquantile, NP.nanpercentile):
-    FORMS[function] = quantile(function)
+FORMS.update({f: quantile(f) for f in (NP.quantile, NP.percentile, NP.nanquantile, NP.nanpercentile)})
 FORMS[np.searchsorted] = among(np.searchsorted, 1)
 FORMS[np.digitize] = among(np.digitize, 0)
 FORMS[np.interp] = among(np.interp, 0)
@@ -261,8 +258,7 @@ def of_all(function: Any, view: bool = False) -> Form:
     return form
 
 
-for function in (*of_kind("elements"), astype):
-    FORMS[function] = of_all(function)
+FORMS.update({f: of_all(f) for f in (*of_kind("elements"), astype)})
 FORMS[np.real], FORMS[np.imag] = of_all(np.real, view=True), of_all(np.imag, view=True)
 FORMS[np.copy] = of_all(lambda inner, order="K", subok=False: inner.copy("K" if order == "K" else "C"))
 FORMS[constant_with_history] = lambda layer, x, y: wrap_batched(
@@ -340,8 +336,7 @@ def filled_like(function: Any) -> Form:
     return form
 
 
-for function in of_kind("likes"):
-    FORMS[function] = filled_like(function)
+FORMS.update({f: filled_like(f) for f in of_kind("likes")})
 for function in (NP.zeros, NP.ones, NP.empty, NP.full):
     FORMS[function] = lambda layer, shape, *args, function=function, **options: wrap_batched(
         function((layer.size, *whole(shape)), *args, **options), layer

@@ -25,7 +25,7 @@ from ..nodes.nodes import NodeRole, gradient_target, value_of
 from ..nodes.versions import user_frame
 from ..table.shapes import innermost
 from . import forms, places, products, shapes  # noqa: F401 - they fill the table of forms
-from .batched import Batched, Doubt, Layer, Shared, in_order_of_stack, layer_of, native, open_layer, users_line
+from .batched import Batched, Doubt, Layer, Shared, in_order_of_stack, layer_of, open_layer, users_line
 from .definition import Axes, is_stacked, mapped_leaves, own_type, put_axis, run_loop, same_as_one, spread_axes
 from .looping import KNOWN, SAID, is_same, remember
 
@@ -190,9 +190,12 @@ class Batch:
         if layer.reason is None and before.has_moved():
             layer.reason = "an iterator from outside that the function takes from"
         if layer.reason is None:
-            result = take_out(z, out_axes, layer)
-            if layer.size and layer.reason is None:
-                self.compare(layer, result, out_axes, before)
+            try:
+                result = take_out(z, out_axes, layer)
+            except BatchError as error:  # in an array of another library is one of ours
+                layer.reason = f"{type(error).__name__} at {line_of(error)}"
+        if layer.size and layer.reason is None:
+            self.compare(layer, result, out_axes, before)
         return result
 
     def compare(self, layer: Layer, result: Any, out_axes: Axes, before: Trial) -> None:
@@ -300,9 +303,12 @@ def leave(z: Any, axis: Any, layer: Layer, seen: set[int]) -> Any:
     if inner.size and not inner.flags.c_contiguous:
         inner = in_order_of_stack(inner)
     inner = put_axis(axis, inner) if axis else inner
+    dtype: Any = inner.dtype
+    if not dtype.isnative or dtype.kind == "V":  # np.stack has the byte order of this machine, and records without gaps
+        dtype = np.result_type(dtype)
     if type(inner) is not np.ndarray:
-        return np.copy(inner) if inner.dtype.isnative else inner.astype(native(inner.dtype))
-    if inner.base is None and inner.flags.writeable and inner.dtype.isnative and id(inner) not in seen:
+        return np.copy(inner) if dtype is inner.dtype else inner.astype(dtype)
+    if inner.base is None and inner.flags.writeable and dtype is inner.dtype and id(inner) not in seen:
         seen.add(id(inner))
         return inner
-    return np.array(inner, native(inner.dtype), subok=False)
+    return np.array(inner, dtype, subok=False)

@@ -10,12 +10,14 @@ import collections
 import contextlib
 import functools
 import itertools
+import operator
 import random
 import threading
 import types
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from support import NIGHTLY
 from vmap_calls import BODIES, EXPRESSIONS
@@ -448,3 +450,65 @@ def test_classes_and_objects_with_a_shape_are_no_arrays(given):
     assert same is given
     with pytest.raises(InputError, match="nothing to map over"):
         af.vmap(lambda given: given)(given)
+
+
+# -- NumPy's numbers, which are no arrays, and what else the first example does not show
+
+FLOATS = [1.0, 0.0, -0.0, np.nan, np.inf, -np.inf, -2.0, 0.5]
+NUMBERS = {
+    "?": [True, False], "i1": [1, 0, -1, 127, -128, 3], "u8": [1, 0, 2**64 - 1, 7], "f4": FLOATS, "f8": FLOATS,
+    "c16": [complex(a, b) for a in FLOATS for b in FLOATS],
+}  # fmt: skip
+OPERATORS = [
+    operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod, operator.pow,
+    operator.lshift, operator.and_, operator.eq,
+]  # fmt: skip
+OTHERS = [0, 2, -1, 0.5, True, np.float32(0.5), np.int8(2), np.array(0.5), [1, 2]]
+
+
+def computed(function, y, turned, x):
+    z = function(y, x) if turned else function(x, y)
+    return np.size(z) if type(y) is list else z
+
+
+def overflows(function, y, turned, x):
+    try:
+        with np.errstate(over="raise"):
+            computed(function, y, turned, x)
+    except FloatingPointError:
+        return True
+    return False
+
+
+def agrees(f, batch):
+    theirs, _ = outcome(lambda: [np.stack([f(x) for x in batch])])
+    ours, _ = outcome(lambda: [af.vmap(f, loop="allow")(batch)])
+    return difference(ours, theirs, [batch], "f4")
+
+
+@pytest.mark.parametrize("dtype", NUMBERS)
+@pytest.mark.parametrize("f", [computed, overflows])
+def test_numbers_compute_as_numpys_numbers(f, dtype):
+    for call in itertools.product(OPERATORS, OTHERS, (False, True)):
+        assert not agrees(functools.partial(f, *call), np.array(NUMBERS[dtype], dtype)), call
+
+
+LATER = {
+    "is None": (lambda x: x[0] is None, [[1.0, 2], [None, 3]], object),
+    "is None, of an argument": (lambda x: x is None, [1.0, None], object),
+    "a class": (lambda x: isinstance(x[0], str), [[1.0, 2], ["a", 3]], object),
+    "the smallest dtype": (lambda x: np.min_scalar_type(x[0]).itemsize, [[1, 2], [1000, 2]], int),
+    "a copy of a number": (lambda x: (n := x.sum(), n[...].fill(x[1]), n[...] + 1)[2], [[0.0, 3], [4, 5]], float),
+    "texts of any length": (lambda x: x, [["a", "bc"], ["", "def"]], np.dtypes.StringDType()),
+    "a table": (lambda x: pd.Series(x), [[1.0, 2], [3, 4]], float),
+}
+
+
+@pytest.mark.parametrize("name", LATER)
+def test_what_later_examples_decide(name):
+    f, batch, dtype = LATER[name]
+    batch = np.array(batch, dtype)
+    expected = np.stack([f(x) for x in batch])
+    found = af.vmap(f, loop="allow")(batch)
+    assert found.dtype == expected.dtype
+    assert found.tolist() == expected.tolist()
