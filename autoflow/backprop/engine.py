@@ -54,20 +54,20 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeVar
 
 Cotangent = Any  # dL/d(result of a record), anything that adds: a float, an array, or a node (for second derivatives)
-R = TypeVar("R")  # a record: anything with ``parents``
-Pair = tuple[R, Cotangent]
-Opened = tuple[Cotangent, Sequence[Any], Any, Pair[R] | None]  # g, vjps, saved, kept: see above
-OpenRecord = Callable[[Pair[R]], Opened[R]]
+Record = TypeVar("Record")  # anything with ``parents``
+Pair = tuple[Record, Cotangent]
+Opened = tuple[Cotangent, Sequence[Any], Any, Pair[Record] | None]  # g, vjps, saved, kept: see above
+OpenRecord = Callable[[Pair[Record]], Opened[Record]]
 
 
-def survey(root: R, stop: Collection[R] = ()) -> tuple[dict[R, int], int]:
+def survey(root: Record, stop: Collection[Record] = ()) -> tuple[dict[Record, int], int]:
     """Count, for every ancestor of ``root`` with several consuming edges, those beyond the first; and the records.
 
     In ``z = x*x + x`` the record ``x`` has three edges, two into the product and one into the sum, so the first answer
     is ``{x: 2}``. Most records have one edge: they are not in it and cost the pass no bookkeeping. A record in
     ``stop`` counts as seen already, so it gets one edge too many: it waits for ever, and the pass ends there.
     """
-    extra_uses: dict[R, int] = {}
+    extra_uses: dict[Record, int] = {}
     seen = {root, *stop}
     queue: list[Any] = [root]
     for record in queue:  # the queue grows while it is walked: first in, first out
@@ -82,10 +82,10 @@ def survey(root: R, stop: Collection[R] = ()) -> tuple[dict[R, int], int]:
     return extra_uses, len(queue)
 
 
-def topological(root: Any) -> list[Any]:
+def topological(root: Record) -> list[Any]:
     """``root`` and its ancestors, each after all of its consumers, breadth first."""
     waiting, _ = survey(root)
-    order = [root]
+    order: list[Any] = [root]
     for record in order:
         for parent in record.parents:
             if parent is None:
@@ -98,13 +98,13 @@ def topological(root: Any) -> list[Any]:
 
 
 def pull_back(
-    root: R,
+    root: Record,
     seed: Cotangent,
-    open_record: OpenRecord[R],
+    open_record: OpenRecord[Record],
     add: Callable[[Cotangent, Cotangent], Cotangent] = operator.add,
-    stop: Collection[R] = (),
-    extra_uses: dict[R, int] | None = None,
-) -> list[Pair[R]]:
+    stop: Collection[Record] = (),
+    extra_uses: dict[Record, int] | None = None,
+) -> list[Pair[Record]]:
     """Carry ``seed`` = dL/d(root) back through the graph. Returns the pairs (leaf, dL/d(leaf)) and what was kept.
 
     The whole of backpropagation is the inner loop: a record's gradient is the sum, over the edges by which it was
@@ -134,7 +134,7 @@ def pull_back(
         return [(root, seed)]
     if extra_uses is None:
         extra_uses, _ = survey(root, stop)
-    partial: dict[R, Cotangent] = {}  # sums that still wait for contributions
+    partial: dict[Record, Cotangent] = {}  # sums that still wait for contributions
     queue: list[Any] = [(root, seed)]
     for place, pair in enumerate(queue):
         parents = pair[0].parents
