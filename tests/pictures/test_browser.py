@@ -543,6 +543,7 @@ def test_a_wide_picture_scrolls_and_a_button_fits_it(show):
     frame = "r().querySelector('.picture')"
     wide = f"{frame}.scrollWidth > {frame}.clientWidth"
     assert one.run(wide) is True
+    one.run("new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")  # sizes are observed once a frame
     button = "[...r().querySelectorAll('button')].find((b) => b.nextSibling === null && b.textContent.startsWith('F'))"
     assert one.run(f"{button}.textContent") == "Fit to the page"
     one.run(f"{button}.click()")
