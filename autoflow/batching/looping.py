@@ -101,8 +101,6 @@ MANY = 4096  # kinds of calls that are remembered
 KNOWN: dict[Any, Any] = {}  # kind of call -> a Manner, or a list of them for several results; LOOP; True for a function
 LOOP: Any = "for each example"
 OWN = of_kind("likes", "writes")  # what they make, or are given, is written into
-UNSET = (np.empty_like, np.empty)  # whose numbers are anything
-FLOATS = (float, complex)  # their value decides nothing that is learnt
 DECIDING = (type, np.integer, np.bool_, np.str_)  # dtype=, axis=, keepdims=, mode=: here it does
 
 
@@ -173,7 +171,7 @@ def part(x: Any, layer: Layer) -> Any:
         return part((x.start, x.stop, x.step), layer)
     if hasattr(x, "dtype") and not isinstance(x, DECIDING):
         return kind, x.shape, x.dtype, x.strides if kind is np.ndarray else None
-    return kind if kind in FLOATS else (kind, x)
+    return kind if kind in (float, complex) else (kind, x)  # the value of a float decides nothing that is learnt
 
 
 # -- what NumPy says
@@ -238,7 +236,7 @@ def compare(function: Any, result: Any, one: Any, layer: Layer, arrays: Any, is_
     inner = result.inner
     if result.mapped and len(inner) != layer.size:
         raise WrongFormError
-    if function not in UNSET:
+    if function not in (np.empty_like, np.empty):  # whose numbers are anything
         mine, is_known = example(result, layer)
         if is_known and not close(mine, one):
             raise WrongFormError

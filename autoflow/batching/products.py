@@ -15,6 +15,7 @@ import numpy as np
 from ..base.types import Array
 from ..nodes.nodes import value_of
 from ..rules.linalg import arrays_and_subscripts, dot_axes, explicit, summed_axes
+from ..rules.structure import astype
 from ..table.facts import of_kind
 from .batched import Layer, open_layer, wrap_batched
 from .forms import FORMS, Form, align_loops, batched, elementwise, elementwise_of, ndim_of
@@ -105,7 +106,7 @@ STACKS = stacked(np.matmul, 2, 2)
 FORMS[np.inner] = contraction(lambda nx, ny: ((nx - 1,), (ny - 1,)))
 FORMS[np.tensordot] = contraction(lambda nx, ny, axes=2: summed_axes(axes, nx, ny))
 FORMS[np.outer] = lambda layer, a, b: np.multiply(np.reshape(a, (np.size(a), 1)), np.reshape(b, (1, np.size(b))))
-FORMS[np.vdot] = lambda layer, a, b: np.sum(np.multiply(np.conjugate(np.ravel(a)), np.ravel(b)))
+FORMS[np.vdot] = lambda layer, a, b: np.dot(np.conjugate(np.ravel(a)), np.ravel(b))
 
 
 @batched(np.matmul)
@@ -176,11 +177,12 @@ def convolve(a: Any, v: Any, mode: Any = "full", *, mirrored: bool = False) -> A
 
     Row i has the products with v[i], moved by i places, and zeros beside them: these meet no infinite v.
     """
+    if a.dtype == v.dtype == np.float16:  # whose sums NumPy rounds once
+        return astype(convolve(astype(a, "f4"), astype(v, "f4"), mode, mirrored=mirrored), "f2")
     a, v = (v, a) if np.size(a) < np.size(v) else (a, v)
     n, m = np.size(a), np.size(v)
     number = mode if mode in (0, 1, 2) else ("valid", "same", "full").index(mode)
-    left, right = ((0, 0), (m // 2, m - m // 2 - 1), (m - 1, m - 1))[number]
-    left, right = (right, left) if mirrored else (left, right)
+    left, right = ((0, 0), (m // 2, m - m // 2 - 1), (m - 1, m - 1))[number][:: -1 if mirrored else 1]
     products = np.pad(v[:, None] * a, ((0, 0), (0, m))).reshape(-1)[: m * (n + m - 1)].reshape(m, n + m - 1)
     return np.sum(products, axis=0, dtype=products.dtype)[m - 1 - left : n + right]
 

@@ -504,6 +504,12 @@ LATER = {
 }
 
 
+@pytest.mark.parametrize("f", [np.vdot, np.convolve, np.correlate, np.dot, np.inner])
+def test_sums_of_half_precision_are_rounded_once(f):
+    batch = np.array([[1, 2, 3], [300, 300, 7], [-300, 300, 9]], np.float16)
+    assert not agrees(lambda x: f(x, np.array([300, -300, 1], np.float16)), batch)
+
+
 @pytest.mark.parametrize("name", LATER)
 def test_what_later_examples_decide(name):
     f, batch, dtype = LATER[name]
