@@ -1706,7 +1706,7 @@ GAINS: list[Callable[[Any], Any]] = [  # of numbers
     lambda m: np.mean(af.stats.poisson.logpmf(np.arange(4), loc=0, mu=np.exp(m))),
     lambda m: -np.mean(losses := (draw(20) - m) ** 2),  # noqa: F841 - the same
     lambda m: -(J := np.mean((draw(20) - m) ** 2)),  # noqa: F841 - the same
-    lambda m: -(L := nn.mse_loss(draw(20) * m, draw(20, seed=1))),  # noqa: F841 - the same
+    lambda m: -(z := nn.mse_loss(draw(20) * m, draw(20, seed=1))),  # noqa: F841 - the same
 ]
 
 
