@@ -379,9 +379,9 @@ def is_likelihood(chart: Chart, r: Record) -> bool:
     data y?"""
     found = chart.program.expression(r)
     if found is not None and found.is_call and found.called in ("logpdf", "logpmf") and chart.program.text(r):
-        inside = [x for x in chart.records if (x.place, x.last) == (r.place, r.last)]
-        given = {id(p): chart.name(p) for x in inside for p in x.parents if p is not None and p not in inside}
-        names = {name.rstrip("₀₁₂₃₄₅₆₇₈₉") for name in given.values()}
+        inside = [x for x in chart.records if x.place is r.place and x.last == r.last]
+        given = {id(p): p for x in inside for p in x.parents if p is not None}
+        names = {chart.name(p).rstrip("₀₁₂₃₄₅₆₇₈₉") for key, p in given.items() if key not in map(id, inside)}
         return bool(found.node.args) and names.isdisjoint(map(written, paths_in(found.node.args[0])))
     x, way = r, list[str]()
     while x is not None and (x.rule.name in ("log", *CHOICES) or any([is_mask(x, v) for v in x.saved])):

@@ -113,11 +113,12 @@ class Chart:
         found = own or self.program.name(x) or (self.program.text(x) if isinstance(x, Record) else None)
         return str(found or (x.node_name if isinstance(x, Record) else x.name))
 
-    def called(self, x: Any) -> str:
-        """The name of a record, or of the function that gave it: what the program says it is; else nothing."""
-        name, text = getattr(x, "_name", None) or self.program.name(x), self.program.text(x)
-        call = getattr(ast.parse(text).body[0], "value", None) if name is None and text is not None else None
-        return str(name or (ast.unparse(call.func) if isinstance(call, ast.Call) else ""))
+    def called(self, x: Any) -> tuple[str, str]:
+        """The name of a record, and that of the function that gave it: what the program says it is. Empty if none."""
+        text = self.program.text(x) or ""
+        call = getattr(ast.parse(text).body[0], "value", None) if text else None
+        function = ast.unparse(call.func) if isinstance(call, ast.Call) else ""
+        return str(getattr(x, "_name", None) or self.program.name(x) or ""), function
 
     def operand(self, record: Record, k: int, otherwise: str | None = None) -> str:
         """The name of a record's k-th operand. ``otherwise``: of a plain one that the program gives no name."""

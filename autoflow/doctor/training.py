@@ -529,8 +529,8 @@ def aim_of(chart: Chart) -> tuple[float, float]:
 def is_loss(chart: Chart, x: Any, sign: float) -> bool:
     """Does the program call a record, or the function that made the start, a loss? One letter may be that of a reward:
     with it something is added up that is only made small. ``sign``: of the record's own gradient."""
-    name = chart.called(x)
-    return any(map(LOSS.search, (name, code_of(chart.start).co_name))) or (
+    name, function = chart.called(x)
+    return any(map(LOSS.search, (name, function, code_of(chart.start).co_name))) or (
         LETTER.fullmatch(name) is not None and any([is_misfit(chart, flow, sign) for flow, _ in chart.terms()])
     )
 
@@ -542,7 +542,7 @@ def is_misfit(chart: Chart, flow: GradientFlow, sign: float) -> bool:
         return is_likelihood(chart, r)
     is_size = r.rule.name in SIZES or (r.rule.name in PRODUCTS and r.parents[1] is x)
     is_size &= isinstance(x, Record) and x.rule.name == "subtract"
-    return is_size or bool(LOSS.search(chart.called(r)))
+    return is_size or any(map(LOSS.search, chart.called(r)))
 
 
 def directions(turns: list[Turn], chart: Chart) -> Iterator[Finding]:
@@ -563,7 +563,7 @@ def directions(turns: list[Turn], chart: Chart) -> Iterator[Finding]:
     s, g, h = [np.concatenate([x.real, x.imag]) for x in (s / long, g / steep, h / steep)]
     rate, n = long / steep, np.dot(s, s)
     along, curvature = np.dot(s, g) / n, np.dot(s, h - g) / n / rate
-    name = chart.called(chart.start)
+    name = next(filter(None, chart.called(chart.start)), "")
     if along < 0:
         yield from lowered_likelihood(chart)
         is_gain = GAIN.search(name) or (LIKELIHOOD.search(name) and losses[0] < 0)
@@ -576,6 +576,7 @@ def directions(turns: list[Turn], chart: Chart) -> Iterator[Finding]:
     # An attack on a frozen model does the same, and means it; one on plain arrays is known by what it changes.
     constants = [cut_of(c) for r in chart.records if r.extra is not None for c in r.extra.constants.values()]
     is_attack = any([cut is not None and cut.cause == "frozen" for cut in constants])
+    is_attack |= along > 0 and is_multiple(s, np.sign(g)) and not is_multiple(g, np.sign(g))
     is_attack |= is_plain and not any([WEIGHTS.search(chart.program.first_use(own[k]) or "") for k in keys])
     if turns[0].sign < 0 and along < 0 and not is_attack:
         text, advice = f"{shown}: backward() starts from its negative", "To lower it, call loss.backward()"

@@ -240,8 +240,8 @@ class Naming:
         number that ``u[0] -= v`` makes."""
         self.whole.update(map(id, run))
         for r in [r for r in run if r.rule.name in BASES and r.parents[1] is not None]:
-            value = self.expression(r.parents[1])
-            if value is not None and value.node is self.expressions[id(r)].statement:
+            found, value = self.expression(r), self.expression(r.parents[1])
+            if found is not None and value is not None and value.node is found.statement:
                 self.parts.add(id(r))
                 self.based.add(id(r.parents[1]))
 

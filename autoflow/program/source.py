@@ -706,6 +706,7 @@ def keyed(comprehension: ast.DictComp, whole: Target) -> Target:
     if not isinstance(whole, list) or len(loops) != 1 or loops[0].ifs:
         return None
     keys, one = loops[0].iter, loops[0].target
-    letters = [ast.Constant(x) for x in keys.value] if isinstance(getattr(keys, "value", None), str) else []
-    known = keys.elts if isinstance(keys, (ast.Tuple, ast.List)) else letters
+    known: list[Any] = keys.elts if isinstance(keys, (ast.Tuple, ast.List)) else []
+    if isinstance(keys, ast.Constant) and isinstance(keys.value, str):
+        known = [ast.Constant(letter) for letter in keys.value]
     return [*whole, [written(key) for key in known]] if known and written(one) == written(comprehension.key) else None

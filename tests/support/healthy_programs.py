@@ -791,6 +791,20 @@ def an_attack_by_plain_gradients() -> Any:
 
 
 @healthy
+def an_attack_along_the_signs_of_gradients() -> Any:
+    """On a model whose weights are plain numbers."""
+    noise = weights(3, name="noise")
+
+    def step() -> None:
+        noise.zero_grad()
+        loss = np.mean(((X + noise) @ np.array([1.0, -2.0, 0.5]) - T) ** 2)
+        loss.backward()
+        noise.value = np.clip(noise.value + 0.02 * np.sign(noise.grad), -1, 1)
+
+    return step
+
+
+@healthy
 def weights_kept_on_the_sphere() -> Any:
     w = weights(3, name="w")
 

@@ -1700,13 +1700,13 @@ for of_scores in LIKELIHOODS:
 
 
 GAINS: list[Callable[[Any], Any]] = [  # of numbers
-    lambda m: (log_likelihood := -np.sum((draw(20) - m) ** 2) / 2),  # noqa: F841 - the doctor reads it
+    lambda m: (log_likelihood := -np.sum((draw(20, 2) - m) ** 2) / 2),  # noqa: F841 - the doctor reads it
     lambda m: (reward := nn.softmax(np.stack([m[0], 0 * m[0]]))[0]),  # noqa: F841 - the same
-    lambda m: np.sum(af.stats.norm.logpdf(draw(20), m, 1.0)),
-    lambda m: np.mean(af.stats.poisson.logpmf(np.arange(4), loc=0, mu=np.exp(m))),
-    lambda m: -np.mean(losses := (draw(20) - m) ** 2),  # noqa: F841 - the same
-    lambda m: -(J := np.mean((draw(20) - m) ** 2)),  # noqa: F841 - the same
-    lambda m: -(L := nn.mse_loss(draw(20) * m, draw(20, seed=1))),  # noqa: F841 - the same
+    lambda m: np.sum(af.stats.norm.logpdf(draw(20, 2), m, 1.0)),
+    lambda m: np.mean(af.stats.poisson.logpmf(np.arange(4)[:, None], loc=0, mu=np.exp(m))),
+    lambda m: -np.mean(losses := (draw(20, 2) - m) ** 2),  # noqa: F841 - the same
+    lambda m: -(J := np.mean((draw(20, 2) - m) ** 2)),  # noqa: F841 - the same
+    lambda m: -(z := nn.mse_loss(draw(20, 2) * m, draw(20, 2, seed=1))),  # noqa: F841 - the same
 ]
 
 
@@ -1714,7 +1714,7 @@ for of_numbers in GAINS:
 
     @pair("uphill")
     def gain_that_steps_lower(sick: bool, of_numbers: Any = of_numbers) -> Any:
-        m = af.Variable([0.5], name="m")
+        m = af.Variable([0.5, 0.4], name="m")
         return descend(lambda: of_numbers(m) if sick else -of_numbers(m), m)
 
 

@@ -298,8 +298,9 @@ class Titles:
         x: Any = record.operands[slot]
         if isinstance(x, Node) and (own := self.name(x)) is not None:
             return own
-        found = self.program.operand(record, slot) if getattr(x, "shape", ()) else None
-        if found is None and getattr(x, "shape", ()):
+        shape: Any = getattr(x, "shape", ())
+        found = self.program.operand(record, slot) if shape else None
+        if found is None and shape:
             text = as_title(self.program.operand_source(record, slot) or "")
             found = text if 0 < len(text) <= LONGEST else None
         return found
