@@ -384,7 +384,7 @@ INTO = {  # z is larger than the result
     "add": lambda x, z: np.add(x[0], 1.0, out=z), "divmod": lambda x, z: np.divmod(x[0], 2.0, out=(z, None)),
     "sum": lambda x, z: np.sum(x, axis=0, out=z), "max": lambda x, z: x.max(0, z),
     "mean": lambda x, z: x.mean(0, out=z), "cumsum": lambda x, z: np.cumsum(x[0], out=z),
-    "clip": lambda x, z: np.clip(x[0], 0.5, 1.0, out=z),
+    "clip": lambda x, z: np.clip(x[0], 0.5, 1.0, out=z), "fewer axes": lambda x, z: np.add(x, 1.0, out=z[0]),
     "matmul": lambda x, z: np.matmul(x, x[:, :1], out=z), "dot": lambda x, z: np.dot(x, x[:, :1], out=z),
     "round": lambda x, z: x[0].round(1, z), "take": lambda x, z: np.take(x[0], [0, 1, 2], out=z),
     "x @= y": lambda x, z: operator.imatmul(z, x[:, :1]), "x += y": lambda x, z: operator.iadd(z[0], x),

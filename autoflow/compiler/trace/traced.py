@@ -168,6 +168,8 @@ class Traced(DuckArray):
         """``out=`` becomes the result. If it has another dtype, then sums and the like are computed in that; if it has
         another shape, NumPy says whether it repeats the result or refuses it."""
         is_one = isinstance(out[0], Traced) and not isinstance(result, tuple)
+        if is_one and result.ndim > out[0].ndim:  # NumPy may not survive it: np.cumsum of a number into another one
+            raise ValueError("NumPy refuses results that do not fit into out=")
         if is_one and describe_value(result) != describe_value(out[0]):
             result = self.tape.call(memory.compute_into, (function, out[0], *args), options, fixed=True)
         return store_results(out, result, assign)
