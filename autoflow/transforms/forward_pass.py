@@ -373,9 +373,8 @@ class ForwardPass:
 
         moved = tuple([t is not None for t in given])
         found = pushed(given, nested, self.still.get(moved))
-        # A GPU would have to be asked. A program does not look: where NaN arises, eager code makes the call again.
-        asked = [t for t in found if t is not None and is_numpys(t) and not getattr(innermost(t), "reports_nan", False)]
-        if moved not in self.still and any(map(may_have_nan, asked)):
+        # A GPU would have to be asked.
+        if moved not in self.still and any([t is not None and is_numpys(t) and may_have_nan(t) for t in found]):
             still = self.still[moved] = {}
             pairs = zip(given, self.trace.leaves, strict=True)
             whole = [t if t is None else np.full_like(value_of(x), infinity(x.dtype)) for t, x in pairs]
