@@ -84,15 +84,15 @@ def with_shiny(function):
 
 np.brand_new = with_shiny(np.sum)
 np.brand_new.__name__ = "brand_new"
-np.mean, np.vander = with_shiny(np.mean), with_shiny(np.vander)
+np.mean, np.delete = with_shiny(np.mean), with_shiny(np.delete)
 gc.get_referents(np.ndarray.__dict__)[0]["shine"] = lambda self: self.fill(0)
 ctypes.pythonapi.PyType_Modified(ctypes.py_object(np.ndarray))
 
 import autoflow as af
 x = af.Variable([1.0, 2.0, 4.0])
-(np.mean(x * x) + np.vander(x)[0, 0]).backward()
+(np.mean(x * x) + np.delete(x * x, 1)[0]).backward()
 print(x.grad)
-for call in (lambda: np.brand_new(x), lambda: np.mean(x, shiny=1), lambda: np.vander(x, shiny=1), lambda: x.shine()):
+for call in (lambda: np.brand_new(x), lambda: np.mean(x, shiny=1), lambda: np.delete(x, 0, shiny=1), lambda: x.shine()):
     try:
         print("not refused", call())
     except af.errors.NoRuleError as error:
@@ -111,6 +111,6 @@ def test_a_newer_numpy_breaks_nothing_and_is_refused_by_name(tmp_path):
     assert function.startswith("np.brand_new of a node is not differentiated")
     assert row.startswith("mean of a node is differentiated as mean(")
     assert "not with shiny=" in row
-    assert composed.startswith("np.vander of a node: got an unexpected keyword argument 'shiny'")
+    assert composed.startswith("np.delete of a node: got an unexpected keyword argument 'shiny'")
     assert method.startswith("x.shine() of a node is not recorded: autoflow does not know this method of NumPy 2.99.0")
     assert value == "[1. 2. 4.]"

@@ -7,7 +7,6 @@ Parts of an array are ``x[slice]``, so the derivative of joining is splitting. W
 from __future__ import annotations
 
 import math
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from ..table.bodies import run_own
 from ..table.indexing import put_back
-from ..table.shapes import Array, Shape, as_array, as_dtype, like_argument, total
+from ..table.shapes import Array, Shape, as_array, as_dtype, like_argument, numbers_of, total
 from ..table.table import composed, primitive, rule
 from ..table.vjps import Shapes
 
@@ -53,17 +52,9 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     code it takes three times as many operations, which pictures would show.)"""
     x = as_array(ary)
     axis = normalize_axis_index(axis, x.ndim)
-    n = x.shape[axis]
-    if np.ndim(indices_or_sections):
-        places = [0, *indices_or_sections, n]
-    else:
-        sections = int(indices_or_sections)
-        if sections <= 0:
-            raise ValueError("number sections must be larger than 0.")
-        short, longer = divmod(n, sections)
-        places = [k * short + min(k, longer) for k in range(sections + 1)]
-    lead = (slice(None),) * axis
-    return [x[(*lead, slice(a, b))] for a, b in pairwise(places)]
+    lead, n = (slice(None),) * axis, x.shape[axis]
+    places = np.array_split(np.arange(n), numbers_of(indices_or_sections))  # NumPy says which, and raises its errors
+    return [x[(*lead, slice(int(p[0]), int(p[-1]) + 1) if p.size else slice(0))] for p in places]
 
 
 run_own(np.split, np.hsplit, np.vsplit, np.dsplit, np.unstack)

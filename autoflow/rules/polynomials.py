@@ -10,26 +10,12 @@ from typing import Any
 import numpy as np
 
 from ..table.bodies import run_own
-from ..table.shapes import Array, as_array, as_dtype, like_argument, together
+from ..table.shapes import Array, together
 from ..table.table import composed
 
-run_own(np.polyder, np.polyint, np.polyval, np.polyadd, np.polysub, np.roots, np.poly)
+run_own(np.polyder, np.polyint, np.polyval, np.polyadd, np.polysub, np.roots, np.poly, np.vander)
 run_own(np.polydiv, written="u")
 run_own(np.polyfit, written="x y")
-
-
-@composed(np.vander)
-def vander(x: Any, N: Any = None, increasing: bool = False) -> Array:  # noqa: N803 - NumPy's name
-    """The powers of x as columns."""
-    x = as_array(x)
-    if x.ndim != 1:
-        raise ValueError("x must be a one-dimensional array or sequence.")
-    n = x.shape[0] if N is None else N
-    dtype = np.promote_types(x.dtype, int)
-    x = as_dtype(x, dtype)
-    ones = np.ones((x.shape[0], min(n, 1)), dtype, like=like_argument(x))
-    powers = np.cumprod(np.broadcast_to(x[:, None], (x.shape[0], max(n - 1, 0))), axis=1)
-    return np.concatenate([ones, powers] if increasing else [powers[:, ::-1], ones], axis=1)
 
 
 @composed(np.polymul)

@@ -255,7 +255,7 @@ def far_out(x: Array, formula: Any, sign: int) -> Array:
     real, imaginary = np.real(numbers_of(x)), np.absolute(np.imag(numbers_of(x)))
     inside = 2 * real > -imaginary if sign < 0 else 2 * imaginary < np.absolute(real)
     far = inside & (np.absolute(numbers_of(x)) > 30)
-    terms = [0, 1, 3, 15, 105, 945, 10395, 135135, 2027025]
+    terms = [0.0, 1, 3, 15, 105, 945, 10395, 135135, 2027025]
     return branch(far, x, lambda x: power_series(sign / 2 * (1 / x) * (1 / x), terms), formula, (30, 1))
 
 

@@ -255,13 +255,12 @@ def reduce_rule(ufunc: np.ufunc) -> Callable[..., Any]:
         like_x, options = np.broadcast_to(x.dtype.type(1), x.shape), given_keywords(initial=initial)
         shape = ufunc.reduce(like_x, axis, where=where, **{k: numbers_of(v) for k, v in options.items()}).shape
         axes = (*sorted(normalize_axis_tuple(range(x.ndim) if axis is None else axis, x.ndim or 1))[: x.ndim],)
-        if len(axes) > 1:  # the last axis first
-            return reduce(reduce(x, axes[-1], keepdims, initial, where), axes[:-1], keepdims)
         x = x if where is True else np.where(where, x, LEAVES[ufunc])
-        parts = layers(x, axes[0]) if axes else [x]  # of a number, or with axis=()
+        parts = layers(x, axes[0]) if len(axes) == 1 else layers(y := to_last(x, axes), y.ndim - 1)
         if options:
             parts.insert(0, np.broadcast_to(as_dtype(as_array(initial), x.dtype), shape))
         *_, z = itertools.accumulate(parts, ufunc)
+        z = z if x.size else constant_with_history(z, x)
         z = np.positive(z) if len(parts) == 1 else z  # no view of x
         return np.expand_dims(z, axes) if keepdims else z
 
@@ -286,6 +285,7 @@ def along_first(function: Any, method: Any = None) -> Callable[..., Any]:
     def call(x: Any, axis: Any = 0, **options: Any) -> Any:
         if method is not None:
             method(np.ones((1,) * np.ndim(x)), axis)
+            (axis,) = axes_of(axis, np.ndim(x))
         return function(x, axis=axis, **options)
 
     return call
@@ -418,7 +418,8 @@ def parts_at(ufunc: np.ufunc) -> Callable[..., Any]:
         ufunc.reduceat(np.broadcast_to(x.dtype.type(1), x.shape), list(map(int, indices)), axis)  # NumPy's errors
         axis = axes_of(axis, x.ndim)[0]
         reduce, lead = reduce_rule(ufunc), (slice(None),) * axis
-        return np.stack([reduce(x[(*lead, slice(i, j))], axis) for i, j in segments(indices, x.shape[axis])], axis)
+        z = [reduce(x[(*lead, slice(i, j))], axis) for i, j in segments(indices, x.shape[axis])]
+        return np.stack(z, axis) if z else x[(*lead, slice(0))]
 
     return reduceat
 

@@ -305,8 +305,9 @@ def as_dtype(x: Array, dtype: Any) -> Array:
     return x if x.dtype == dtype else x.astype(dtype)
 
 
-def widen(x: Any, dtype: Any) -> Any:
-    """``x`` in the precision of ``dtype`` or its own, whichever is finer; integers in 64 bits.
+def widen(x: Any, dtype: Any, whole: str = "iu") -> Any:
+    """``x`` in the precision of ``dtype`` or its own, whichever is finer; integers, and with ``whole="iub"`` booleans,
+    in 64 bits.
 
     >>> widen(np.uint8(0), np.dtype(np.float64)) - 1, widen(np.ones(1, np.float16), np.dtype(np.complex64)).dtype
     (np.int64(-1), dtype('float32'))
@@ -314,7 +315,9 @@ def widen(x: Any, dtype: Any) -> Any:
     kind = x.dtype.kind if hasattr(x, "astype") else ""
     if kind == "f":
         return as_dtype(x, np.promote_types(x.dtype, np.finfo(dtype).dtype))
-    return as_dtype(x, np.int64) if kind in ("i", "u") else x
+    if type(x) is bool and "b" in whole:
+        return int(x)
+    return as_dtype(x, np.int64) if kind and kind in whole else x
 
 
 def greatest(x: Array) -> Array:

@@ -311,16 +311,16 @@ def compute_residual(of_residual: Callable[..., Any], residual: Callable[..., An
     return derivative
 
 
-def of_wide_operands(derivative: Callable[..., Any]) -> Callable[..., Any]:
+def of_wide_operands(derivative: Callable[..., Any], whole: str) -> Callable[..., Any]:
     """``derivative``, which gets operands as the function itself computes with them: floats in the precision of the
-    result, integers in 64 bits. In its own dtype the number below an unsigned 0 is 255, and NumPy takes the logarithm
-    of an int8 in half precision."""
+    result, those of the ``whole`` kinds as integers of 64 bits. In its own dtype the number below an unsigned 0 is 255,
+    and NumPy takes the logarithm of an int8 or a boolean in half precision."""
     if len(inspect.signature(derivative).parameters) == 1:
         return derivative
 
     @functools.wraps(derivative)
     def run(g: Any, *read: Any) -> Any:
-        return derivative(g, *[widen(x, g.dtype) for x in read])
+        return derivative(g, *[widen(x, g.dtype, whole) for x in read])
 
     return run
 
@@ -338,7 +338,8 @@ def new_row(
     if elementwise is None:
         elementwise = isinstance(function, np.ufunc) and function.signature is None
     if elementwise and len(names) > 1 and getattr(np, name, None) is not function:  # NumPy's rows see to it themselves
-        derivatives = {name: of_wide_operands(derivative) for name, derivative in derivatives.items()}
+        whole = "iub" if kind is Rule else "iu"  # to a user's function a boolean may be a condition
+        derivatives = {name: of_wide_operands(derivative, whole) for name, derivative in derivatives.items()}
     row = kind(
         name=name, function=function, compute=compute or getattr(function, "compute", function), names=names,
         order=names, operands=operands, defaults=defaults, derivatives=derivatives, residual=residual,

@@ -284,7 +284,7 @@ def sequence_values(words: Needs, n: int) -> Callable[[Any], list[Any]]:
         found: list[Any] = []
         for i, what in words:
             if i == ALL:
-                found.append(Shapes([x.shape for x in saved[:n]]) if what else saved[:n])
+                found.append(Shapes([getattr(x, "shape", ()) for x in saved[:n]]) if what else saved[:n])
             else:
                 found.append(getattr(saved[i], what) if what else saved[i])
         return found

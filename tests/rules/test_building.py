@@ -26,6 +26,7 @@ windows = np.lib.stride_tricks.sliding_window_view
         (lambda x: np.piecewise(x, x > 0, [lambda t, a: a * t, lambda t, a: t], 2.0), (V,)),
         (lambda x: np.piecewise(x, [x > 0], [np.exp]), (S,)),
         (lambda x: np.geomspace(x, 8.0, 3, endpoint=False), (S,)), (lambda x: np.add.reduceat(x, []), (A,)),
+        (lambda x: np.fmax.reduceat(x, [], axis=1), (A,)), (lambda x: np.add.accumulate(x, axis=(1,)), (A,)),
         (lambda x: x * (2 + np.ndim(np.linspace(x, x, 1, retstep=True)[1])), (V,)),
         (lambda x: np.apply_over_axes(np.cumsum, x, 1), (A,)), (lambda x: np.r_[x, 1.0, x[:2]], (V,)),
         (lambda x: np.r_[0.0, x], (V,)), (lambda x: np.c_[x, x], (A,)), (lambda x: np.real_if_close(x) * 1.0, (V,)),

@@ -178,6 +178,8 @@ def test_curvature_at_edges(f, at, bend):
     (lambda x: np.real(special.hankel1e(1.5, x)), -700.0, 1.5 * np.sqrt(2 / np.pi) * 700**-2.5),
     (lambda x: np.real(special.hankel2e(0.0, x)), -700.0,
      np.real(-special.hankel2e(1.0, -700.0) + 1j * special.hankel2e(0.0, -700.0))),
+    (lambda x: np.arctan2(x, 1.0), np.inf, 0.0), (lambda x: np.arctan2(x, 1.0), 1e-200, 1.0),
+    (lambda x: np.sum(np.concatenate([np.stack([x, x]), 2.0], axis=None)), 1.0, 2.0),
     (lambda x: special.hyp1f1(0.5, 0.0, x), 0.5, np.inf), (lambda x: special.kve(np.True_, x), 1.0, -1.14446307981),
     (lambda x: np.power(x, np.array(0.0)), 5e-324, 0.0), (lambda x: np.power(x, np.array(0.0)), -1e-310, 0.0),
 ])  # fmt: skip

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from checks import check
+from support import same_bits
 
 import autoflow as af
 from autoflow.errors import NoRuleError
@@ -154,3 +155,15 @@ def test_hypot_of_zeros_has_slope_zero():
     x = af.Variable(np.zeros(3))
     np.hypot.reduce(x).backward()
     np.testing.assert_array_equal(x.grad, np.zeros(3))
+
+
+@pytest.mark.parametrize("options", [{}, {"keepdims": True}, {"axis": (0,)}, {"axis": None}])
+@pytest.mark.parametrize("ufunc", [np.add, np.multiply, np.maximum, np.hypot, np.subtract, np.divide, np.fmax, np.fmin])
+def test_a_reduction_of_nothing_has_a_history(ufunc, options):
+    if ufunc in (np.subtract, np.divide) and options.get("axis", 0) is None:
+        return  # NumPy takes one axis
+    x = af.Variable(np.zeros((0, 3)))
+    z = ufunc.reduce(x, initial=3.0, **options)
+    assert same_bits(z.value, ufunc.reduce(x.value, initial=3.0, **options))
+    z.sum().backward()
+    assert x.grad.shape == (0, 3)

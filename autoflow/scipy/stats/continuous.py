@@ -84,7 +84,8 @@ class Distribution:
             raise TypeError(f"{call} needs {', '.join(missing)} as well")
         given = [getattr(v, "covariance", v) for v in map(values.get, names)]  # of one of SciPy's Covariance
         # Whole numbers of few bits would overflow, and their logarithms would be in half precision.
-        return tuple([v if isinstance(v, (int, float, type(None))) else widen(as_array(v), np.float16) for v in given])
+        kept = (float, int, type(None))
+        return tuple([v if type(v) in kept else widen(as_array(v), np.float16, "iub") for v in given])
 
     def _as_wide(self, z: Any, loc: Any) -> Array:
         """A number of the distribution that does not move with loc, but has its shape, as SciPy's."""

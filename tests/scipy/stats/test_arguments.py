@@ -106,7 +106,7 @@ def test_lists_and_whole_numbers() -> None:
     assert stats.expon.pdf(np.float32(0.5)).dtype == np.float32
 
 
-@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.int16])
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.int16, np.bool_, bool])
 @pytest.mark.parametrize("name", LINES | COUNTS)
 def test_whole_numbers_of_few_bits(name: str, dtype: Any) -> None:
     ours = getattr(stats, name)
@@ -115,6 +115,6 @@ def test_whole_numbers_of_few_bits(name: str, dtype: Any) -> None:
     for method in {"logpdf", "logpmf", "cdf", "logsf", "mean", "var", "entropy"} & {*methods(name)}:
         points = () if method in ("mean", "var", "entropy") else (x,)
         found = getattr(ours, method)(*points, *map(dtype, parameters))
-        expected = getattr(ours, method)(*points, *map(float, parameters))
+        expected = getattr(ours, method)(*points, *map(float, map(dtype, parameters)))
         np.testing.assert_array_equal(found, expected, err_msg=method)
         assert found.dtype.itemsize == 8, method
