@@ -460,10 +460,13 @@ class Batched(DuckArray):
 
 
 def power(layer: Layer, x: Batched, y: Any) -> Batched:
-    """``x**y``, y a number. For numbers NumPy has no shortcuts, nor for an array of exponents: -inf**0.5 is inf."""
-    if x.is_number and type(x.inner) is np.ndarray:
-        y = np.full(x.inner.shape, y, np.result_type(x.dtype, y))
-    return Batched(x.inner**y, layer, x.mapped, number=x.is_number)
+    """``x**y``, y a number. For numbers NumPy has no shortcuts, nor for an array of exponents: -inf**0.5 is inf. Of
+    other real numbers the shortcuts have the bits of a number's power more often."""
+    z = x.inner**y
+    if x.is_number and type(z) is np.ndarray:
+        is_rare = (x.inner == 0) | (z != z) | (z.dtype.kind == "c")
+        z = np.where(is_rare, x.inner ** np.full(z.shape, y, np.result_type(x.dtype, y)), z)
+    return Batched(z, layer, x.mapped, number=x.is_number)
 
 
 CONVERT: dict[str, Any] = {"bool": bool, "float": float, "int": int, "complex": complex, "index": int}

@@ -405,7 +405,7 @@ def sums_at_x(g: Array, x_shape: Shape, indices: Any, axis: Any) -> Array:
     """Every element receives the gradients of the sums that it is in."""
     (axis,) = axes_of(axis, len(x_shape))
     parts = segments(indices, x_shape[axis])
-    members = np.concatenate([np.arange(i, j, like=like_argument(g)) for i, j in [(0, 0), *parts]])
+    members = np.concatenate([np.arange(i, j, like=like_argument(g)) for i, j in parts or [(0, 0)]])
     owners = np.repeat(np.arange(len(parts), like=like_argument(g)), [j - i for i, j in parts])
     return put_back(np.take(g, owners, axis=axis), (slice(None),) * axis + (members,), x_shape)
 
