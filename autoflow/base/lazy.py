@@ -93,6 +93,7 @@ def find_public(name: str) -> Any:
     found = getattr(import_module(f"autoflow.{path}"), name)
     if not isinstance(found, ModuleType):
         found.__module__ = "autoflow"
+    vars(sys.modules["autoflow"])[name] = found  # so Python does not ask again
     return found
 
 
