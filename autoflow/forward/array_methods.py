@@ -84,8 +84,7 @@ class ArrayMethods:
         """np.prod"""
         if unknown:
             refuse_keywords("prod", unknown)
-        given = NO_OPTIONS if out is None and where is NOT_GIVEN else {"out": out, "where": where}
-        return apply(PROD, (self, axis, dtype, keepdims, initial), given)
+        return apply(PROD, (self, axis, dtype, keepdims, initial), {"out": out, "where": where})
 
     def mean(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *,
              where: Any = NOT_GIVEN, **unknown: Never) -> Node:  # fmt: skip
@@ -102,16 +101,14 @@ class ArrayMethods:
         """np.max"""
         if unknown:
             refuse_keywords("max", unknown)
-        given = NO_OPTIONS if out is None and where is NOT_GIVEN else {"out": out, "where": where}
-        return apply(MAX, (self, axis, keepdims, initial), given)
+        return apply(MAX, (self, axis, keepdims, initial), {"out": out, "where": where})
 
     def min(self, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None,
             where: Any = NOT_GIVEN, **unknown: Never) -> Node:  # fmt: skip
         """np.min"""
         if unknown:
             refuse_keywords("min", unknown)
-        given = NO_OPTIONS if out is None and where is NOT_GIVEN else {"out": out, "where": where}
-        return apply(MIN, (self, axis, keepdims, initial), given)
+        return apply(MIN, (self, axis, keepdims, initial), {"out": out, "where": where})
 
     def var(self, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = False,
             **options: Any) -> Node:  # fmt: skip
