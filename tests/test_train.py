@@ -182,6 +182,16 @@ def test_another_kind_of_thing_is_refused_by_name(name, given):
             evaluate(model, *blobs(), **{"loss": nn.cross_entropy, name: given})
 
 
+class Half(float):
+    def __new__(cls, *args):
+        return float.__new__(cls, 0.5)
+
+
+def test_a_class_may_be_a_function():
+    model, _ = setup()
+    assert evaluate(model, *blobs(), loss=Half, metrics={"half": Half})["half"] == 0.5
+
+
 @pytest.mark.parametrize(
     ("loss", "error", "message"),
     [

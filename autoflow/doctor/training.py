@@ -48,8 +48,8 @@ SIZES = {"absolute", "norm", "power", "square"}
 PENALTY = SIZES | {"dot", "matmul", "mean", "multiply", "sum"}  # rules of penalties
 LOSS = re.compile("loss|cost|error|mse|nll|risk|cross_?entropy|neg|minus", re.IGNORECASE)
 LETTER = re.compile("[lj][₀-₉]*", re.IGNORECASE)  # of a loss, a likelihood, an expected reward
-LIKELIHOOD = re.compile("likelihood|log_?lik|^ll|elbo", re.IGNORECASE)
-GAIN = re.compile("reward|utility|profit", re.IGNORECASE)
+LIKELIHOOD = re.compile("likelihood|log_?lik|^llh?(_|$)|(?<!n)elbo", re.IGNORECASE)
+GAIN = re.compile(r"(.*\.)?((expected|mean|average|total)_)?(reward|utility|profit)s?[₀-₉]*", re.IGNORECASE)
 WEIGHTS = re.compile(r"\b(w|b|p|θ|β|theta|beta|weights?|bias|params?|coef\w*)\d*(\W|\[\d+])*$", re.IGNORECASE)
 State = tuple[Any, Any]  # of a Variable: value, gradient
 
@@ -527,10 +527,12 @@ def aim_of(chart: Chart) -> tuple[float, float]:
 
 
 def is_loss(chart: Chart, x: Any, sign: float) -> bool:
-    """Does the program call a record, or the function that made the start, a loss? One letter may be that of a reward:
-    with it something is added up that is only made small. ``sign``: of the record's own gradient."""
+    """Does the program call a record a loss, or the function that gave it, or the start the function around it? One
+    letter may be that of a reward: with it something is added up that is only made small. ``sign``: of the record's
+    own gradient."""
     name, function = chart.called(x)
-    return any(map(LOSS.search, (name, function, code_of(chart.start).co_name))) or (
+    around = code_of(x).co_name if x is chart.start else ""  # -x in it is the loss, not x
+    return any(map(LOSS.search, (name, function, around))) or (
         LETTER.fullmatch(name) is not None and any([is_misfit(chart, flow, sign) for flow, _ in chart.terms()])
     )
 
@@ -566,18 +568,20 @@ def directions(turns: list[Turn], chart: Chart) -> Iterator[Finding]:
     name = next(filter(None, chart.called(chart.start)), "")
     if along < 0:
         yield from lowered_likelihood(chart)
-        is_gain = GAIN.search(name) or (LIKELIHOOD.search(name) and losses[0] < 0)
+        is_gain = GAIN.fullmatch(name) or (LIKELIHOOD.search(name) and losses[0] < 0)
         if is_gain and not LOSS.search(name) and losses[0] > losses[1] > losses[2]:
             text = f"{name} falls ({', '.join([f'{x:.3g}' for x in losses])}): steps go down its gradient"
             yield chart.finding("uphill", chart.start, text, f"To raise it, call (-{name}).backward()")
     if not losses[0] < losses[1] < losses[2]:
         return
     shown = f"the loss grows ({', '.join([f'{x:.3g}' for x in losses])})"
-    # An attack on a frozen model does the same, and means it; one on plain arrays is known by what it changes.
+    # An attack on a frozen model does the same, and means it; one on plain arrays, or along signs, is known by what it
+    # changes.
     constants = [cut_of(c) for r in chart.records if r.extra is not None for c in r.extra.constants.values()]
     is_attack = any([cut is not None and cut.cause == "frozen" for cut in constants])
-    is_attack |= along > 0 and is_multiple(s, np.sign(g)) and not is_multiple(g, np.sign(g))
-    is_attack |= is_plain and not any([WEIGHTS.search(chart.program.first_use(own[k]) or "") for k in keys])
+    is_signed = along > 0 and is_multiple(s, np.sign(g)) and not is_multiple(g, np.sign(g))
+    if is_plain or is_signed:
+        is_attack |= not any([WEIGHTS.search(chart.program.first_use(own[k]) or "") for k in keys])
     if turns[0].sign < 0 and along < 0 and not is_attack:
         text, advice = f"{shown}: backward() starts from its negative", "To lower it, call loss.backward()"
         yield chart.finding("uphill", chart.start, text, advice)

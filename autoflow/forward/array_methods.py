@@ -30,6 +30,7 @@ from ..nodes.nodes import ConstantRole, Node, NodeRole, Operation, memory_of, pl
 from ..rules import RULES
 from ..rules.structure import astype, cast, flatten
 from ..table.indexing import getitem
+from ..table.shapes import NOT_GIVEN
 from ..table.table import Rule
 from .callers import is_users
 from .node_methods import NodeMethods, install_methods
@@ -69,43 +70,45 @@ class ArrayMethods:
     # -- reductions
 
     def sum(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None,
-            where: Any = None, **unknown: Never) -> Node:  # fmt: skip
+            where: Any = NOT_GIVEN, **unknown: Never) -> Node:  # fmt: skip
         """np.sum"""
         if unknown:
             refuse_keywords("sum", unknown)
-        if type(self) is Operation and dtype is out is initial is where is None and type(axis) in AXES:
+        if type(self) is Operation and dtype is out is initial is None and where is NOT_GIVEN and type(axis) in AXES:
             return reduce_quickly(SUM, self, (axis, None, keepdims, None, None))
-        return apply(SUM, (self, axis, dtype, keepdims, initial, where), NO_OPTIONS if out is None else {"out": out})
+        given = NO_OPTIONS if out is None and where is NOT_GIVEN else {"out": out, "where": where}
+        return apply(SUM, (self, axis, dtype, keepdims, initial), given)
 
     def prod(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None,
-            where: Any = None, **unknown: Never) -> Node:  # fmt: skip
+            where: Any = NOT_GIVEN, **unknown: Never) -> Node:  # fmt: skip
         """np.prod"""
         if unknown:
             refuse_keywords("prod", unknown)
-        return apply(PROD, (self, axis, dtype, keepdims, initial, where), NO_OPTIONS if out is None else {"out": out})
+        return apply(PROD, (self, axis, dtype, keepdims, initial), {"out": out, "where": where})
 
     def mean(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *,
-             where: Any = None, **unknown: Never) -> Node:  # fmt: skip
+             where: Any = NOT_GIVEN, **unknown: Never) -> Node:  # fmt: skip
         """np.mean"""
         if unknown:
             refuse_keywords("mean", unknown)
-        if type(self) is Operation and dtype is out is where is None and type(axis) in AXES:
+        if type(self) is Operation and dtype is out is None and where is NOT_GIVEN and type(axis) in AXES:
             return reduce_quickly(MEAN, self, (axis, None, keepdims, None))
-        return apply(MEAN, (self, axis, dtype, keepdims, where), NO_OPTIONS if out is None else {"out": out})
+        given = NO_OPTIONS if out is None and where is NOT_GIVEN else {"out": out, "where": where}
+        return apply(MEAN, (self, axis, dtype, keepdims), given)
 
     def max(self, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None,
-            where: Any = None, **unknown: Never) -> Node:  # fmt: skip
+            where: Any = NOT_GIVEN, **unknown: Never) -> Node:  # fmt: skip
         """np.max"""
         if unknown:
             refuse_keywords("max", unknown)
-        return apply(MAX, (self, axis, keepdims, initial, where), NO_OPTIONS if out is None else {"out": out})
+        return apply(MAX, (self, axis, keepdims, initial), {"out": out, "where": where})
 
     def min(self, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None,
-            where: Any = None, **unknown: Never) -> Node:  # fmt: skip
+            where: Any = NOT_GIVEN, **unknown: Never) -> Node:  # fmt: skip
         """np.min"""
         if unknown:
             refuse_keywords("min", unknown)
-        return apply(MIN, (self, axis, keepdims, initial, where), NO_OPTIONS if out is None else {"out": out})
+        return apply(MIN, (self, axis, keepdims, initial), {"out": out, "where": where})
 
     def var(self, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = False,
             **options: Any) -> Node:  # fmt: skip

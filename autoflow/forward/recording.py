@@ -166,7 +166,7 @@ def plain_option(option: Any, rule: Rule | None = None, k: int = 0, is_place: bo
     is_numpys = is_place or (type(rule) is Rule and rule.function is not None)
     if is_numpys and (type(option) in (tuple, list) or hasattr(option, "__array__")):
         option = plain_arrays(option)
-    elif is_numpys and "__index__" in type(option).__dict__ and type(option) not in SIMPLE:
+    elif is_numpys and type(option) not in SIMPLE and any(["__index__" in c.__dict__ for c in type(option).__mro__]):
         option = operator.index(option)  # a whole number to NumPy, of any class
     if isinstance(option, (np.ndarray, np.integer)) and not option.ndim and option.dtype.kind in "iu":
         is_copy = type(option) is np.ndarray and rule is not None and rule.function is getitem  # x[int] is a view

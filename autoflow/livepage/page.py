@@ -16,6 +16,7 @@ from ..pictures.model.style import clean, clip
 from ..pictures.pages.html import document, key_of, pack_file, wrap_script
 from ..pictures.pages.stepper import MovingPage, widget_class
 from ..pictures.render.svg import properties
+from ..table.shapes import is_number
 from .cards import describe, draw
 from .study import NO_PREDICTION, POINTS, SIDE, Study, ends
 
@@ -200,8 +201,7 @@ def live(
     rule = optimizer or ("momentum" if momentum else "sgd")
     if rule not in RULES:
         raise ValueError(f"optimizer is one of {', '.join(map(repr, RULES))}, or None; not {clip(repr(rule), 40)}")
-    are_numbers = all([isinstance(x, (int, float, np.number)) for x in (lr, momentum)])
-    if not are_numbers or not 0 < lr < np.inf or not 0 <= momentum < 1:
+    if not (is_number(lr) and is_number(momentum)) or not 0 < lr < np.inf or not 0 <= momentum < 1:
         raise ValueError(f"lr has to be positive and finite, and momentum in [0, 1), not {lr} and {momentum}")
     name = title or getattr(loss, "__name__", "loss").replace("<lambda>", "loss").replace("_", " ")
     return LivePage(Study(loss, params, data, predict, grid), name, float(lr), float(momentum), rule)

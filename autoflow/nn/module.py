@@ -35,8 +35,7 @@ from ..forward.writing import overwrite
 from ..nodes.grads import as_gradient_like, forget_grads
 from ..nodes.nodes import Constant, Variable, VariableRole, value_of
 from ..nodes.records import scope
-from ..optim.base import NUMBERS
-from ..table.shapes import Array, is_on_host
+from ..table.shapes import Array, is_number, is_on_host
 
 __all__ = ["Module", "functional_call"]
 
@@ -431,6 +430,6 @@ def shareable(who: str, things: str, n: int, groups: int, kind: str = "groups") 
 
 def probability(who: str, p: float) -> float:
     """0 <= p <= 1."""
-    if not isinstance(p, NUMBERS) or not 0 <= p <= 1:
+    if not is_number(p) or not 0 <= p <= 1:
         raise InputError(f"{who}: p is the probability of a zero, between 0 and 1, not {p!r}")
     return p

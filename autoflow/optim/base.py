@@ -12,6 +12,7 @@ import math
 import sys
 import warnings
 from collections.abc import Callable, Iterable
+from inspect import isfunction
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from ..nodes.nodes import NodeRole, VariableRole, value_of
 from ..nodes.rebinding import original_of, rebound
 from ..nodes.versions import Note, caller
 from ..program.places import variables_of
-from ..table.shapes import Array, is_on_host
+from ..table.shapes import Array, is_number, is_on_host
 
 __all__ = ["Optimiser"]
 
@@ -54,20 +55,19 @@ class Setting:
             optimiser.remember()
 
 
-NUMBERS = int, float, np.number
 OPTIMISER = "an optimiser, such as optim.Adam(model)"
 
 
 def not_negative(who: str, name: str, value: Any) -> float:
     """A finite number of at least 0."""
-    if not isinstance(value, NUMBERS) or not 0 <= value < math.inf:
+    if not is_number(value) or not 0 <= value < math.inf:
         raise ValueError(f"{who}: {name} must be a finite number of at least 0, not {value!r}")
     return float(value)
 
 
 def below_one(who: str, name: str, value: float) -> float:
     """The share of a running mean that stays: in [0, 1)."""
-    if not isinstance(value, NUMBERS) or not 0 <= value < 1:
+    if not is_number(value) or not 0 <= value < 1:
         raise ValueError(f"{who}: {name} must be at least 0 and less than 1, not {value!r}")
     return float(value)
 
@@ -80,9 +80,11 @@ def whole_numbers(who: str, **numbers: Any) -> None:
 
 
 def check_kind(who: str, method: str, what: str, **given: Any) -> None:
-    """Refuse what has no such method, by name: a text, or a class in the place of one of its objects."""
+    """Refuse what has no such method, by name: a text, or a class in the place of one of its objects, whose method is a
+    function that is not bound."""
     for name, x in given.items():
-        if isinstance(x, type) or not callable(getattr(x, method, None)):
+        found = getattr(x, method, None)
+        if not callable(found) or (isinstance(x, type) and isfunction(found)):
             raise TypeError(f"{who}: {name} must be {what}, not {x!r:.60}")
 
 

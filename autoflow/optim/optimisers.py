@@ -54,7 +54,7 @@ def move(x: Array, d: Array, lr: float, out: Array) -> None:
 
 def two_below_one(who: str, name: str, betas: tuple[float, float]) -> tuple[float, float]:
     """The settings beta1 and beta2."""
-    if not isinstance(betas, (tuple, list)) or len(betas) != 2:
+    if np.shape(betas) != (2,):
         raise ValueError(f"{who}: {name} must be a pair of numbers, (0.9, 0.999), not {betas!r}")
     return below_one(who, "beta1", betas[0]), below_one(who, "beta2", betas[1])
 

@@ -24,8 +24,8 @@ from ..base.saving import check_state
 from ..forward.writing import run_or_undo, set_all
 from ..nodes.grads import plan_grads
 from ..nodes.nodes import value_of
-from ..table.shapes import Array, is_on_host
-from .base import NUMBERS, OPTIMISER, Optimiser, check_kind, not_negative, variables, wide
+from ..table.shapes import Array, is_number, is_on_host
+from .base import OPTIMISER, Optimiser, check_kind, not_negative, variables, wide
 
 __all__ = [
     "Accumulation", "Schedule", "clip_grad_norm", "clip_grad_value", "cosine", "inverse_square_root", "linear",
@@ -154,7 +154,7 @@ def _warm_up(steps: int, then: Factor | None, start: float, t: int) -> float:
 
 def at_least_one(who: str, name: str, n: int) -> None:
     """Refuse a number of steps below 1."""
-    if not isinstance(n, NUMBERS) or n < 1:
+    if not is_number(n) or n < 1:
         raise ValueError(f"{who}: {name} must be at least 1, not {n!r}")
 
 
@@ -183,7 +183,8 @@ class Accumulation:
     """
 
     def __init__(self, optimiser: Optimiser, every: int) -> None:
-        check_kind("Accumulation", "update", OPTIMISER, optimiser=optimiser)
+        if not isinstance(optimiser, Optimiser):
+            raise TypeError(f"Accumulation: optimiser must be {OPTIMISER}, not {optimiser!r:.60}")
         at_least_one("Accumulation", "every", every)
         self.optimiser, self.every, self.pending = optimiser, int(every), 0
 

@@ -157,7 +157,7 @@ def refuse_overwrite(function: Any) -> Any:
 def add_median(function: Any) -> None:
     """The row of np.median or np.nanmedian."""
     name = function.__name__
-    rule(function, "x | axis=None overwrite_input=False keepdims=None", "med", rf"\operatorname{{{name}}} $x",
+    rule(function, "x | axis=None overwrite_input=False keepdims=False", "med", rf"\operatorname{{{name}}} $x",
          compute=refuse_overwrite(function), by_name=True,
          x=lambda g, x, z, axis: quantile_x(g, x, None, z, name, axis, "", None))  # fmt: skip
 
@@ -166,7 +166,7 @@ def add_quantile(function: Any) -> None:
     """The row of np.quantile, np.percentile or one of their twins for NaN."""
     name = function.__name__
     domain = (2, 30) if name.endswith("percentile") else (0.05, 0.95)  # the cubes of percents fit into half precision
-    rule(function, "x q | axis=None overwrite_input=False method='linear' keepdims=None weights=None", "quantile",
+    rule(function, "x q | axis=None overwrite_input=False method='linear' keepdims=False weights=None", "quantile",
          rf"\operatorname{{{name}}} $x", elementwise=False, domain=domain,
          compute=refuse_overwrite(function), by_name=True,
          x=lambda g, x, q, z, axis, method, weights: quantile_x(g, x, q, z, name, axis, method, weights),

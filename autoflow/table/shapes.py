@@ -340,6 +340,11 @@ def is_given(option: Any) -> bool:
     return option is not None and option is not NOT_GIVEN
 
 
+def is_number(x: Any) -> bool:
+    """Is it one number, of any class that has a ``float``: Python's, NumPy's, a Fraction, an array without axes?"""
+    return hasattr(type(x), "__float__") and not np.ndim(x)
+
+
 def given_keywords(**options: Any) -> dict[str, Any]:
     """The keywords that were given.
 

@@ -55,7 +55,7 @@ RULES: dict[Any, Rule] = {}  # function -> its row
 COMPOSED: dict[Any, Callable[..., Any]] = {}  # function -> the same, written with functions that have rows
 LISTS: dict[Any, Lists] = {}  # function of COMPOSED -> what a list means in each of its arguments
 MISSING: Any = inspect.Parameter.empty
-NEVER_NONE = ("where", "keepdims", "correction")  # keywords that are given or not, but not None
+NEVER_NONE = ("where", "keepdims", "correction")  # keywords of which a row's None says that they are not given
 LONG = 16  # of longer sequences all contributions are computed together, so that n arrays cost n
 
 
@@ -121,10 +121,10 @@ class Rule(Kind):
             if value is NOT_GIVEN:  # what NumPy's own functions pass for "not given"
                 continue
             place = self._place(name)
-            if value is None and name in NEVER_NONE:  # as a condition NumPy takes it for False
-                wrong.append(f"{name}=None")
-            elif place is None or place < n:
+            if place is None or place < n:
                 wrong.append(f"{name}=" if place is None else f"{name}= given twice")
+            elif value is self.defaults[place] is None and name in NEVER_NONE:  # NumPy takes where=None for False
+                wrong.append(f"{name}=None")
             else:
                 given[place] = value
         if not wrong:

@@ -62,6 +62,7 @@ NEW = {
     "array from outside": lambda x: X,
     "array made inside": lambda x: np.arange(3.0),
     "Python's numbers": lambda x: (np.array_equal(x, X), np.allclose(x, 0.0), {"a": np.array_equiv(x, X)}),
+    "a condition of None": lambda x: [np.add(np.sum(x, where=None), x), np.add(x.prod(where=None), x)],
     "text in an array": lambda x: np.array(["a"]),
     "list": lambda x: [1, [x * 2]],
     "tuple": lambda x: ([1], (x, [])),

@@ -4,6 +4,8 @@ import inspect
 import math
 import sys
 import tracemalloc
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ from frozen import check_frozen
 from optimisers import CASES, GOLDEN, IDS, LIMITS, SHOWN, gradient, pytorch, start
 
 import autoflow as af
-from autoflow import optim
+from autoflow import nn, optim
 from autoflow.base.saving import StateError
 from autoflow.errors import AnomalyError, DataError, StaleValueError
 
@@ -291,6 +293,15 @@ def test_many_ways_to_say_which():
 def test_bad_settings(kind, message, make):
     with pytest.raises(kind, match=message):
         make(af.Variable(1.0))
+
+
+@pytest.mark.parametrize("half", [np.float32(0.5), np.array(0.5), Fraction(1, 2), Decimal("0.5"), af.Constant(0.5)])
+def test_settings_are_numbers_of_any_class(half):
+    w = af.Variable(1.0)
+    assert optim.SGD([w], lr=half, momentum=half).momentum == 0.5
+    assert optim.Adam([w], betas=np.array([half, half], float)).betas == (0.5, 0.5)
+    assert optim.Accumulation(optim.SGD([w]), half * 4).every == 2
+    assert nn.Dropout(half, rng=np.random.default_rng(0)).p == half
 
 
 # -- schedules -------------------------------------------------------------------------------------------------------

@@ -36,6 +36,8 @@ def test_rows_of_an_array_and_entries_of_a_list_have_their_place():
     w = af.Variable(np.ones(3), name="w")
     total = w * inputs[2] + w * parts[1] + w * data[3]
     assert {"inputs[2]", "parts[1]", "data[3]"} <= set(titles(graph(total)))
+    k, table = np.array([0, 2]), w * np.ones((3, 1))
+    assert {"table[k, 1:]", "table[k]"} <= set(titles(graph(np.sum(table[k, 1:] * 2) + np.sum(table[k] * 3))))
 
 
 def test_the_program_says_which_of_two_equal_arrays_it_is():

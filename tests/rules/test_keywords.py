@@ -461,6 +461,10 @@ class Whole:
         return self.value
 
 
+class Place(Whole):
+    """The same of a class derived from it."""
+
+
 NUMBERS = {"clip": 0, "wrap": 1, "raise": 2, "valid": 0, "same": 1, "full": 2}  # NumPy's enumerations
 
 
@@ -470,7 +474,8 @@ def spellings(value: Any) -> Iterator[Any]:
         case bool():
             yield from (int(value), np.bool_(value))
         case int():
-            yield from (np.int8(value), np.array(value), (value,), [value], np.array([value]), Whole(value))
+            yield from (np.int8(value), np.array(value), (value,), [value], np.array([value]))
+            yield from (Whole(value), Place(value))
             yield from [bool(value)] if value in (0, 1) else []
             yield from [np.uint8(value)] if value >= 0 else []
         case float():

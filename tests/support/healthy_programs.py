@@ -679,6 +679,8 @@ LOWERED: dict[str, Callable[[Any], Any]] = {  # of the logarithms of two probabi
     "rewards below 0": lambda p: -np.mean(p[EACH, LABELS] * -COSTS),
     "an expected reward": lambda p: -(J := np.mean(np.exp(p[:, 0]) * COSTS)),  # noqa: F841 - the doctor reads it
     "an entropy": lambda p: -(entropy := -np.mean(np.sum(np.exp(p) * p, axis=1))),  # noqa: F841 - the same
+    "a difference of rewards": lambda p: (reward_gap := np.mean((np.exp(p[:, 0]) - COSTS) ** 2)),  # noqa: F841
+    "NELBO": lambda p: (nelbo := np.mean(np.exp(p[:, 0])) - 5),  # noqa: F841 - the same
     "fewer of others": lambda p: np.mean(p[EACH, 1 - LABELS]) - np.mean(p[EACH, LABELS]),
     "divided by a negative number": lambda p: np.sum(p[EACH, LABELS]) / -40,
     "negative targets": lambda p: np.sum(-np.eye(2)[LABELS] * p) / 40,
@@ -692,6 +694,16 @@ for lowered in LOWERED.values():
     def probabilities_that_are_lowered(lowered: Callable[[Any], Any] = lowered) -> Any:
         W = weights(3, 2, name="W")
         return descend(lambda: lowered(nn.log_softmax(X @ W)), W)
+
+
+@healthy
+def a_loss_that_is_minus_a_gain() -> Any:
+    w = weights(3, name="w")
+
+    def loss() -> Any:
+        return -np.mean(nn.sigmoid(X @ w))
+
+    return descend(loss, w)
 
 
 @healthy

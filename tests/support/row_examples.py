@@ -68,7 +68,7 @@ SORTS = (of((5,)), of((2, 3)), of((2, 3), axis=0), of((2, 3), axis=None), of((2,
        of((2, 3), axis=None, descending=False, stable=True)] if since("2.5") else []))
 MIDDLES = (of((5,)), of((4,)), of((2, 3), axis=1), of((2, 3), axis=0, keepdims=True), of((2, 3, 2), axis=(0, -1)),
     of(()))
-QUANTILES = (of((5,), ()), of((2, 3), (3,), axis=1), of((2, 3), (), axis=0, keepdims=True),
+QUANTILES = (of((5,), ()), of((3,), (), keepdims=None), of((2, 3), (3,), axis=1), of((2, 3), (), axis=0, keepdims=True),
     of((2, 3, 2), (2, 1), axis=(0, -1)), of((), ()), of((4,), (), method="lower"), of((4,), (), method="nearest"),
     of((4,), (2,), method="median_unbiased"), of((2, 4), (2,), axis=1, method="hazen"),
     of((4,), (), method="inverted_cdf", weights=np.array([1.0, 2.0, 0.5, 1.0])), of((2, 3), (0,), axis=1))

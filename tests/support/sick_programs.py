@@ -1719,6 +1719,18 @@ for of_numbers in GAINS:
 
 
 @pair("uphill")
+def steps_along_signs(sick: bool) -> Any:
+    w, loss = model()
+
+    def step() -> None:
+        w.zero_grad()
+        loss().backward()
+        w.value = w.value + (0.02 if sick else -0.02) * np.sign(w.grad)
+
+    return step
+
+
+@pair("uphill")
 def decay_of_the_wrong_sign(sick: bool) -> Any:
     net, X = nn.Sequential(nn.Linear(2, 4, rng=np.random.default_rng(0)), nn.tanh), draw(20, 2)
 

@@ -48,7 +48,8 @@ def plain_axes(given: dict[str, Any], dtype: Any, usual: Any = None) -> tuple[An
     is_plain = axis is None or all(
         [isinstance(a, (int, np.integer)) for a in (axis if isinstance(axis, tuple) and axis else (axis,))]
     )
-    if not is_plain or dtype == np.float16 or {name for name, v in given.items() if is_given(v)} - {"axis", "keepdims"}:
+    is_plain = is_plain and dtype != np.float16 and given.get("where", True) is not None  # where=None says something
+    if not is_plain or {name for name, v in given.items() if is_given(v)} - {"axis", "keepdims"}:
         return None
     return axis, is_given(keep) and bool(keep)
 

@@ -309,7 +309,10 @@ class Titles:
         """What is in the brackets of ``x[i]``: its values; of arrays their names."""
         found, place = self.program.expression(record), index(record.options["i"])
         is_item = found is not None and isinstance(found.node, ast.Subscript) and "array" in place
-        return as_title(written(found.node.slice)) if found is not None and is_item else place
+        if found is None or not is_item:
+            return place
+        inside = found.node.slice
+        return ", ".join([as_title(written(x)) for x in (inside.elts if isinstance(inside, ast.Tuple) else [inside])])
 
     def term(self, x: Any) -> str:
         """The same as a part of an expression."""
