@@ -460,10 +460,12 @@ class Batched(DuckArray):
 
 
 def power(layer: Layer, x: Batched, y: Any) -> Batched:
-    """``x**y``, y a number. For numbers NumPy has no shortcuts, nor for an array of exponents: -inf**0.5 is inf."""
-    if x.is_number and type(x.inner) is np.ndarray:
-        y = np.full(x.inner.shape, y, np.result_type(x.dtype, y))
-    return Batched(x.inner**y, layer, x.mapped, number=x.is_number)
+    """``x**y``, y a number. NumPy has shortcuts for arrays, not for its numbers. Where the results differ, exponents are
+    an array, for which it has none either: complex numbers, truth values, some roots (``-inf**0.5`` is inf)."""
+    inner, kind = x.inner, x.dtype.kind
+    if x.is_number and type(inner) is np.ndarray and (kind in "bc" or (y == 0.5 and not np.all(inner > 0))):
+        y = np.full(inner.shape, y, np.result_type(x.dtype, y))
+    return Batched(inner**y, layer, x.mapped, number=x.is_number)
 
 
 CONVERT: dict[str, Any] = {"bool": bool, "float": float, "int": int, "complex": complex, "index": int}
