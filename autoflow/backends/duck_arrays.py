@@ -334,12 +334,12 @@ class Registration:
         self.types: NodeTypes | None = None
 
     def needed_by(self, user: Any) -> Need:
-        """For a block."""
+        """The block in which ``user`` needs it."""
         return Need(self, user)
 
 
 class Need:
-    """The block. (A class, since a generator takes 1 µs more, for which every ``af.vmap`` would wait.)"""
+    """That block. (A class, since a generator takes 1 µs more, for which every ``af.vmap`` would wait.)"""
 
     def __init__(self, of: Registration, user: Any) -> None:
         self.of, self.user = of, user
