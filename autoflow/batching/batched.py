@@ -460,8 +460,8 @@ class Batched(DuckArray):
 
 
 def power(layer: Layer, x: Batched, y: Any) -> Batched:
-    """``x**y``, y a number. NumPy has shortcuts for arrays, not for its numbers. Where the results differ, exponents are
-    an array, for which it has none either: complex numbers, truth values, some roots (``-inf**0.5`` is inf)."""
+    """``x**y``, y a number. NumPy has shortcuts for arrays, not for its numbers. Where the results differ, exponents
+    are an array, for which it has none either: complex numbers, truth values, some roots (``-inf**0.5`` is inf)."""
     inner, kind = x.inner, x.dtype.kind
     if x.is_number and type(inner) is np.ndarray and (kind in "bc" or (y == 0.5 and not np.all(inner > 0))):
         y = np.full(inner.shape, y, np.result_type(x.dtype, y))
