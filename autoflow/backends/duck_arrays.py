@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from copy import copy
 from functools import partial
 from types import SimpleNamespace
@@ -333,34 +334,24 @@ class Registration:
         self.cls, self.how, self.users = cls, how, users
         self.types: NodeTypes | None = None
 
-    def needed_by(self, user: Any) -> Need:
+    @contextmanager
+    def needed_by(self, user: Any) -> Iterator[None]:
         """For a block."""
-        return Need(self, user)
-
-
-class Need:
-    """The block. (A class, since a generator takes 1 µs more, for which every ``af.vmap`` would wait.)"""
-
-    def __init__(self, of: Registration, user: Any) -> None:
-        self.of, self.user = of, user
-
-    def __enter__(self) -> None:
-        of = self.of
         with LOCK:
-            of.users.append(self.user)
-            if of.types is None:
-                of.types = join(of.cls, from_numpy=of.how["from_numpy"], to_numpy=of.how["to_numpy"])
-                vars(of.types).update(of.how, has_numbers=False)
-            NODE_TYPES[of.cls] = of.types
+            self.users.append(user)
+            if self.types is None:
+                self.types = join(self.cls, from_numpy=self.how["from_numpy"], to_numpy=self.how["to_numpy"])
+                vars(self.types).update(self.how, has_numbers=False)
+            NODE_TYPES[self.cls] = self.types
             families_changed()
-
-    def __exit__(self, *_: object) -> None:
-        of = self.of
-        with LOCK:
-            of.users.remove(self.user)
-            if not of.users:
-                NODE_TYPES.pop(of.cls, None)
-                families_changed()
+        try:
+            yield
+        finally:
+            with LOCK:
+                self.users.remove(user)
+                if not self.users:
+                    NODE_TYPES.pop(self.cls, None)
+                    families_changed()
 
 
 def guard_derivatives(run: Callable[..., Any]) -> Callable[[Any], Any]:

@@ -403,7 +403,7 @@ class Batched(DuckArray):
                 if hasattr(kind, "__carries_nodes__"):
                     return NotImplemented
                 layer.check_hook(kind, "__array_ufunc__")
-                if ufunc is np.multiply and hasattr(kind, "__len__") and any(map(is_count, inputs)):
+                if ufunc is np.multiply and hasattr(kind, "__len__") and any(map(is_count, inputs)) and is_ours():
                     layer.doubt("a list times a number, which repeats it,")
         if layer.hears_errors and ufunc in WRAPPING and any(map(is_count, inputs)) and np.geterr()["over"] == "raise":
             layer.doubt("an integer of NumPy's, which raises an error where an array wraps around,")
@@ -460,13 +460,12 @@ class Batched(DuckArray):
 
 
 def power(layer: Layer, x: Batched, y: Any) -> Batched:
-    """``x**y``, y a number. For numbers NumPy has no shortcuts, nor for an array of exponents: -inf**0.5 is inf. Of
-    other real numbers the shortcuts have the bits of a number's power more often."""
-    z = x.inner**y
-    if x.is_number and type(z) is np.ndarray:
-        is_rare = (x.inner == 0) | (z != z) | (z.dtype.kind == "c")
-        z = np.where(is_rare, x.inner ** np.full(z.shape, y, np.result_type(x.dtype, y)), z)
-    return Batched(z, layer, x.mapped, number=x.is_number)
+    """``x**y``, y a number. NumPy has shortcuts for arrays, not for its numbers. Where the results differ, exponents
+    are an array, for which it has none either: complex numbers, truth values, some roots (``-inf**0.5`` is inf)."""
+    inner, kind = x.inner, x.dtype.kind
+    if x.is_number and type(inner) is np.ndarray and (kind in "bc" or (y == 0.5 and not np.all(inner > 0))):
+        y = np.full(inner.shape, y, np.result_type(x.dtype, y))
+    return Batched(inner**y, layer, x.mapped, number=x.is_number)
 
 
 CONVERT: dict[str, Any] = {"bool": bool, "float": float, "int": int, "complex": complex, "index": int}

@@ -134,7 +134,7 @@ class Layout:
                 what = f"{x.dtype}" if hasattr(x, "dtype") else type(x).__name__
                 raise TypeError(f"{path} is {what}: the unknowns are real numbers and arrays of them, in containers")
         self.shapes = [np.shape(x) for x in leaves]
-        self.dtypes = [x.dtype if is_real(x) and type(x) is not float else np.dtype(weak) for x in leaves]
+        self.dtypes = [x.dtype if is_real(x) and hasattr(x, "dtype") else np.dtype(weak) for x in leaves]
         self.ends = [0, *accumulate([math.prod(shape) for shape in self.shapes])]
         self.size = self.ends[-1]
         self.dtype = np.result_type(np.float32, *self.dtypes)  # linear algebra has no half precision

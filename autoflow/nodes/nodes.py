@@ -565,7 +565,7 @@ def gradient_target(x: Any) -> Any:
 
 def target_inside(x: Any) -> Any:
     """The :func:`gradient_target` of a node behind this array, which hides a batch; None if there is none."""
-    while hasattr(x, "inner"):
+    while hasattr(x, "batch_layer"):
         x = x.inner
         if (target := gradient_target(x)) is not None:
             return target

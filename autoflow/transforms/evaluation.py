@@ -147,8 +147,8 @@ def known_counts(memory: Any, f: Any, args: Any, options: Any) -> set[tuple[int,
                 if scope[key] is not there or (its_code is not None and there.__code__ is not its_code):
                     return None
             if others:
-                for read, find_argument, there in others:
-                    if read(find_argument) is not there:
+                for read, place, there in others:
+                    if read(place) is not there:
                         return None
     except (ValueError, LookupError):  # a variable, a name or an element that was deleted
         return None

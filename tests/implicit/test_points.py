@@ -36,6 +36,11 @@ def test_three_derivatives_of_a_number():
     np.testing.assert_allclose(found, [2.0, first, second, third], rtol=1e-13)
 
 
+def test_a_start_may_be_of_a_class_of_floats():
+    metre = type("Metre", (float,), {})
+    np.testing.assert_allclose(root(lambda x, theta: x**3 + x - theta, metre(1.0), 10.0), 2.0)
+
+
 def test_the_solution_may_be_where_the_search_begins():
     """Then it is no other array than x0, and still a result."""
     f = lambda theta: root(lambda x, theta: x**3 + x - theta, 2.0, theta)  # noqa: E731
