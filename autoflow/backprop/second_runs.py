@@ -117,7 +117,14 @@ class Globals:
 
     def values(self) -> dict[str, Any]:
         """Their present values."""
-        return {name: self.scope[name] for name in sorted(self.names & self.scope.keys())}
+        scope = self.scope
+        return {name: scope[name] for name in in_order(self.names) if name in scope}
+
+
+@functools.lru_cache(maxsize=4096)
+def in_order(names: frozenset[str]) -> list[str]:
+    """The names in alphabetical order: two searches meet the globals in the same one."""
+    return sorted(names)
 
 
 CACHE = type(functools.lru_cache(len))
@@ -203,13 +210,19 @@ def nothing(x: Any) -> Iterable[Any]:
 STORE = dis.opmap["STORE_ATTR"]
 
 
+@functools.lru_cache(maxsize=4096)
+def sets_attributes(code: types.CodeType) -> bool:
+    """May code set attributes of what it finds?"""
+    return STORE in code.co_code[::2] or "setattr" in code.co_names
+
+
 def of_functions(always: bool) -> Referents:
     """What functions refer to. The dict of a function without attributes counts only if it sets some, or ``always``:
     another function may set them."""
 
     def find(x: Any) -> Iterable[Any]:
-        code, own = x.__code__, x.__dict__
-        has_own = always or own or STORE in code.co_code[::2] or "setattr" in code.co_names
+        own = x.__dict__
+        has_own = always or own or sets_attributes(x.__code__)
         found = [x.__closure__, x.__defaults__, x.__kwdefaults__, own if has_own else None]
         if is_users(x):
             for names in named_by(x):

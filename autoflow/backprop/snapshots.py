@@ -22,6 +22,7 @@ are put back by ``transforms/shadow.py``, where the second run has the context o
 
 from __future__ import annotations
 
+import _thread
 import array
 import ctypes
 import gc
@@ -58,7 +59,6 @@ from .hooks import hooks_of
 
 # Of themselves they have nothing to note.
 SILENT = (types.ModuleType, FunctionOfFunction, DuckArray, *second_runs.IN_C)
-SEARCHED = 2000  # objects are looked at before a run that may be abandoned
 COPIED = 2**26  # bytes of arrays that are copied; larger ones are locked
 ON_DEVICE = 16  # times as many on a device, which copies faster, and where nothing can be locked
 GRADIENT = ("_raw_grad", "_shown_grad", "_name")  # slots of a node that a pass or its owner may set
@@ -224,92 +224,16 @@ def type_of(place: Any) -> str:
     return type(place[0] if type(place) is tuple else place).__name__
 
 
-class Trial(Snapshot):
-    """A snapshot for a run that may be abandoned, cheap enough for every run.
-
-    Arrays are read-only while the run lasts, so nothing has to be compared: a write is NumPy's ValueError. Where a
-    function could catch that, or names ``flags`` or ``at`` (``np.add.at`` writes into read-only arrays), or another
-    thread is in the user's code, they are copied.
-    Generators of NumPy and Python are read in full if the code says "random" somewhere; else the bytes of np.random
-    are enough. Counts of names are left alone.
-
-    codes : what the functions among the roots, and those that they reach, consist of: code, functions in C, and what
-        decides among globals, defaults and variables of outer functions.
-    """
-
-    def __init__(self, *roots: Any) -> None:
-        self.notes, self.large, self.iterators, self.kinds, self.is_whole = [], [], [], {}, True
-        found = second_runs.reachable(*roots, referents_of=OF_USERS, limit=SEARCHED)
-        functions: list[types.FunctionType] = []
-        codes: list[Any] = []
-        held: list[Any] = []  # values that functions find, which may decide what they do
-        for x in found:
-            if type(x) is types.FunctionType:
-                codes.append(x.__code__)
-                held += (*(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values())
-                if second_runs.is_users(x):
-                    functions.append(x)
-                    held += map(cell_value, x.__closure__ or ())
-            elif type(x) is second_runs.Globals:
-                held += x.found.values()
-            elif type(x) in FUNCTIONS_IN_C or isinstance(x, FunctionOfFunction):
-                codes.append(x if type(x) in FUNCTIONS_IN_C else type(x))
-        self.codes = (*codes, *map(value_key, held))
-        words: set[str] = set().union(*[words_of(x.__code__) for x in functions])
-        self.hears_errors = not words.isdisjoint(("seterr", "seterrcall", "errstate"))
-        copies = not words.isdisjoint(("except", "flags", "setflags", "at")) or others_run()
-        self.left, draws = sys.maxsize if copies else 0, "random" in words
-        if not draws and second_runs.memory_of(np.random.mtrand._rand._bit_generator) is not None:
-            self.keep(NUMPYS_BITS, np.random.mtrand._rand)
-        for x in found if draws else found[len(second_runs.OWN) :]:
-            if type(x) is not types.FunctionType and (note := NOTES[type(x)]) is not None:
-                note(self, x)
-
-
-def value_key(x: Any) -> Any:
-    """The key of a value that a function finds: in full where it may decide what the function does."""
-    kind = type(x)
-    return kind, x if kind in DECIDING else getattr(x, "shape", None)
-
-
-def referents_of_users(kind: type) -> second_runs.Referents:
-    """As :func:`~.second_runs.referents_by_type`; except the state of our own transforms and duck arrays, which is not
-    the user's, and attributes that functions might get."""
-    if issubclass(kind, types.FunctionType):
-        return OF_FUNCTION
-    found = second_runs.referents_by_type(kind)
-    if found in (second_runs.constant, second_runs.nothing) or is_open(kind) or issubclass(kind, FunctionOfFunction):
-        return found
-    return lambda x: (getattr(x, "inner", None),)
-
-
-def is_open(kind: type) -> bool:
-    """Is all that an object of this type refers to the user's?"""
-    return not str(kind.__module__).startswith("autoflow.") or str(kind.__module__).startswith("autoflow.nn.")
-
-
-OF_FUNCTION = second_runs.of_functions(False)
-OF_USERS, NOTES = second_runs.ByType(referents_of_users), second_runs.ByType(note_of)
-FUNCTIONS_IN_C = frozenset({
-    *second_runs.IN_C, types.BuiltinFunctionType, type, operator.attrgetter, operator.itemgetter, operator.methodcaller
-})  # fmt: skip
-DECIDING = frozenset({str, int, bool, type(None), type})
-WORDS = frozenset({"flags", "setflags", "at", "random", "seterr", "seterrcall", "errstate"})
-
-
-@lru_cache(maxsize=4096)
-def words_of(code: types.CodeType) -> set[str]:
-    """Those of WORDS that code names, and "except" if it catches exceptions."""
-    found = WORDS & {*code.co_names, *code.co_varnames, *code.co_freevars}
-    inside = [words_of(c) for c in code.co_consts if isinstance(c, types.CodeType)]
-    return {*found, *({"except"} if code.co_exceptiontable else ())}.union(*inside)
-
-
 def others_run() -> bool:
     """May another thread be in the user's code? (Frames of running threads are not looked at: those that Python 3.11 is
     about to free crash.)"""
-    known, main = threading.enumerate(), threading.main_thread()
-    if threading.get_ident() != main.ident or hidden_threads(known) > hidden_before(os.getpid()):
+    main = threading.main_thread()
+    if threading.get_ident() != main.ident:
+        return True
+    if threading.active_count() == 1 and not _thread._count():
+        return False  # this one is alone
+    known = threading.enumerate()
+    if hidden_threads(known) > hidden_before(os.getpid()):
         return True
     return len(known) > 1 and any([may_run_users_code(t) for t in known if t is not main])
 
@@ -501,6 +425,9 @@ KINDS_OF: list[tuple[Any, Lens]] = [
     (second_runs.GENERATORS, Lens(second_runs.state_of, second_runs.put_state, second_runs.same_state)),
     (np.random.SeedSequence, Lens(operator.attrgetter("state"), lambda x, s: x.__init__(**s), second_runs.same_state)),
 ]  # fmt: skip
+
+
+NOTES = second_runs.ByType(note_of)
 
 
 def slots_of(kind: type) -> list[str]:

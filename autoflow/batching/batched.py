@@ -526,9 +526,10 @@ def in_order(x: Array, order: tuple[int, ...]) -> Array:
 
 
 def in_order_of_stack(inner: Array) -> Array:
-    """A copy whose axes lie in memory as np.stack of the examples lays them."""
-    inside = in_memory(inner.shape[1:], strides_of(inner)[1:])
-    return in_order(inner, order_of_stack(tuple([min(n, 2) for n in inner.shape]), inside))
+    """``inner``, or a copy of it, so that its axes lie in memory as np.stack of the examples lays them."""
+    lie = in_memory(inner.shape, strides_of(inner))
+    order = order_of_stack(tuple([min(n, 2) for n in inner.shape]), tuple([k - 1 for k in lie if k]))
+    return inner if lie == order else in_order(inner, order)
 
 
 @lru_cache(maxsize=4096)

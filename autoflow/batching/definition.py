@@ -60,7 +60,7 @@ def word_of(args: Any, k: int) -> str:
 
 def checked_axis(x: Any, axis: Any, args: Any, k: int) -> Any:
     """The axis of leaf k as a positive number; None for what is shared."""
-    if axis is None or not is_array(x):
+    if not is_array(x):
         return None
     n = len(getattr(x, "shape", ()))
     if not -n <= axis < n:
@@ -88,11 +88,12 @@ def mapped_leaves(in_axes: Axes, args: tuple[Any, ...], flat: bool) -> tuple[lis
     """The leaves of the arguments, each with its axis or None, and how many examples there are."""
     axes = axes_of_arguments(in_axes, args, flat)
     leaves = args if flat else pytree.tree_leaves(args)
-    given = []
+    given, lengths = [], {}
     for k, (x, axis) in enumerate(zip(leaves, axes, strict=True)):
-        axis = checked_axis(x, axis, args, k)
-        given.append((x if axis is None or type(x) is np.ndarray else as_numpys(x), axis))
-    lengths = {k: x.shape[axis] for k, (x, axis) in enumerate(given) if axis is not None}
+        if axis is not None and (axis := checked_axis(x, axis, args, k)) is not None:
+            x = x if type(x) is np.ndarray else as_numpys(x)
+            lengths[k] = x.shape[axis]
+        given.append((x, axis))
     if not lengths:
         raise InputError("af.vmap has nothing to map over: all arguments are shared (in_axes=None), or there are none")
     if len(set(lengths.values())) > 1:

@@ -16,7 +16,8 @@ import numpy as np
 
 from ..backends.duck_arrays import Registration
 from ..backends.registry import array_type
-from ..backprop.snapshots import Trial, silence, value_key
+from ..backprop.snapshots import silence
+from ..backprop.trials import Trial, value_key
 from ..base import pytree
 from ..base.errors import BatchError, InputError, LoopWarning
 from ..base.modes import modes, switched
@@ -86,7 +87,7 @@ class BatchFunction(FunctionOfFunction):
     def __call__(self, *args: Any, **options: Any) -> Any:
         """For all examples in these arguments."""
         batch = Batch(self.f, args, options, self.how["in_axes"])
-        before = Trial(self.f, *[x for x, axis in batch.given if axis is None], *options.values())
+        before = Trial(self.f, *[x for x, axis in batch.leaves if axis is None], *options.values())
         layer = Layer(batch.size, self.how["loop"] != "refuse")
         result = batch.run_at_once(layer, self.how["out_axes"], before)
         if layer.reason is None:
@@ -119,15 +120,15 @@ class Batch:
     """One call: the arguments, with the axis of the examples in front.
 
     args : as they were given.
-    given : the leaves, each with its axis or None.
+    leaves : those of the arguments, each with its axis, which is now in front, or None.
     size : how many examples there are.
     """
 
     def __init__(self, f: Any, args: Any, options: Any, in_axes: Axes) -> None:
         self.flat = not any([pytree.is_container(x) for x in args])
         self.f, self.args, self.options = f, args, options
-        self.given, self.size = mapped_leaves(in_axes, args, self.flat)
-        self.leaves = [(x, None) if axis is None else (in_front(x, axis), axis) for x, axis in self.given]
+        given, self.size = mapped_leaves(in_axes, args, self.flat)
+        self.leaves = [(x, None) if axis is None else (in_front(x, axis), axis) for x, axis in given]
 
     def arguments(self, take: Callable[[Any], Any], share: Callable[[Any], Any] = lambda x: x) -> Any:
         """The arguments of f: of mapped leaves ``take(leaf)``."""
@@ -152,11 +153,12 @@ class Batch:
     def run_at_once(self, layer: Layer, out_axes: Axes, before: Trial) -> Any:
         """The results for all examples. If ``layer.reason`` is set afterwards, they are invalid."""
         around = modes()
-        has_history = around.recording and any([gradient_target(x) is not None for x, _ in self.given])
+        others = [(x, axis) for x, axis in self.leaves if type(x) is not np.ndarray]
+        has_history = around.recording and any([gradient_target(x) is not None for x, _ in others])
         z = result = None
         layer.hears_errors = before.hears_errors
-        for x, axis in self.leaves:
-            if type(x) is not np.ndarray and axis is not None and type(a := innermost(x)) is np.ndarray:
+        for x, axis in others:
+            if axis is not None and type(a := innermost(x)) is np.ndarray:
                 before.large += [a] * a.flags.writeable  # of nodes: read-only, as views of plain arrays are
         try:
             with (
@@ -166,8 +168,8 @@ class Batch:
                     wrap_open_record=wrap_backward(around.wrap_open_record),
                 ),
             ):  # fmt: skip
-                for x, axis in (*self.given, *zip(self.options.values(), [None] * len(self.options), strict=True)):
-                    if type(x) is not np.ndarray and (own_type(type(x)) or (axis is not None and not array_type(x))):
+                for x, axis in (*others, *[(x, None) for x in self.options.values()]):
+                    if own_type(type(x)) or (axis is not None and not array_type(x)):
                         layer.doubt(f"the class {type(x).__name__} of an array")
                 args = self.arguments(lambda x: Batched(x, layer, number=x.ndim == 1), shared)
                 common = [] if self.flat else [x for x, (*_, own) in zip(args, self.parts(), strict=True) if not own]
@@ -284,7 +286,8 @@ def leave(z: Any, axis: Any, layer: Layer, seen: set[int]) -> Any:
     """A result as the caller gets it: new memory, as np.stack gives it."""
     if not is_stacked(z):
         return z
-    inner, mapped = open_layer(value_of(z) if isinstance(z, NodeRole) and layer_of(z) is layer else z, layer)
+    is_node = type(z) is not Batched and isinstance(z, NodeRole) and layer_of(z) is layer
+    inner, mapped = open_layer(value_of(z) if is_node else z, layer)
     inner = inner if hasattr(inner, "shape") and type(inner) is not Shared else np.array(inner)
     inner = inner if gradient_target(inner) is not None else value_of(inner)  # a node only if a gradient flows to it
     if not mapped and inner.dtype.hasobject:

@@ -1,0 +1,217 @@
+"""What a function reaches, noted before a run that may be abandoned: a :class:`~.snapshots.Snapshot` for every run.
+
+What keeps it cheap: arrays are not copied but locked; and where a function of the user's reaches nothing but modules,
+numbers, arrays and other such functions, the search is not made again as long as all of these are the same objects.
+"""
+
+from __future__ import annotations
+
+import dis
+import operator
+import sys
+import types
+import weakref
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..base.transformed import FunctionOfFunction
+from ..table.bodies import names_in
+from . import second_runs
+from .snapshots import NOTES, NUMPYS_BITS, Snapshot, cell_value, others_run
+
+SEARCHED = 2000  # objects are looked at before a run that may be abandoned
+
+
+class Trial(Snapshot):
+    """A snapshot for a run that may be abandoned.
+
+    Arrays are read-only while the run lasts, so nothing has to be compared: a write is NumPy's ValueError. Where a
+    function could catch that, or names ``flags`` or ``at`` (``np.add.at`` writes into read-only arrays), or another
+    thread is in the user's code, they are copied.
+    Generators of NumPy and Python are read in full if the code says "random" somewhere; else the bytes of np.random
+    are enough. Counts of names are left alone.
+
+    codes : what the functions among the roots, and those that they reach, consist of: code, functions in C, and what
+        decides among globals, defaults and variables of outer functions.
+    """
+
+    def __init__(self, f: Any, *others: Any) -> None:
+        self.notes, self.large, self.iterators, self.kinds, self.is_whole = [], [], [], {}, True
+        rest = [x for x in others if not is_end(x)]
+        self.codes, words, found = look(f, *rest) if rest else look_again(f) or look(f)
+        found = [*found, *[x for x in others if type(x) is np.ndarray]] if others else found
+        self.hears_errors = not words.isdisjoint(HEARING)
+        copies = not words.isdisjoint(COPYING) or others_run()
+        self.left = sys.maxsize if copies else 0
+        if "random" in words:
+            found = [*second_runs.OWN, *found]
+        elif second_runs.memory_of(np.random.mtrand._rand._bit_generator) is not None:
+            self.keep(NUMPYS_BITS, np.random.mtrand._rand)
+        for x in found:
+            if (note := NOTES[type(x)]) is not None:
+                note(self, x)
+
+
+def value_key(x: Any) -> Any:
+    """The key of a value that a function finds: in full where it may decide what the function does."""
+    kind = type(x)
+    return kind, x if kind in DECIDING else getattr(x, "shape", None)
+
+
+# ---------------------------------------------------------------- what functions reach
+
+
+class Outlook(NamedTuple):
+    """What functions reach."""
+
+    codes: tuple[Any, ...]  # see Trial
+    words: frozenset[str]  # those of WORDS that they name
+    found: list[Any]  # what there is to note
+
+
+def look(*roots: Any) -> Outlook:
+    """The outlook from there, by a search."""
+    others: list[Any] = []
+    functions: list[types.FunctionType] = []
+    codes: list[Any] = []
+    held: list[Any] = []  # values that functions find, which may decide what they do
+    for x in second_runs.reachable(*roots, referents_of=OF_USERS, limit=SEARCHED)[len(second_runs.OWN) :]:
+        kind = type(x)
+        if kind is types.FunctionType:
+            functions.append(x)
+            codes.append(x.__code__)
+            held += (*(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values())
+            held += map(cell_value, (second_runs.is_users(x) and x.__closure__) or ())
+            continue
+        others.append(x)
+        if kind is second_runs.Globals:
+            held += x.found.values()
+        elif kind in FUNCTIONS_IN_C or issubclass(kind, FunctionOfFunction):
+            codes.append(x if kind in FUNCTIONS_IN_C else kind)
+    words = frozenset().union(*[words_of(f.__code__) for f in functions if second_runs.is_users(f)])
+    outlook = Outlook((*codes, *map(value_key, held)), words, others)
+    if len(roots) == 1 and functions[:1] == [*roots] and all(map(is_plain, functions)):
+        if len(SEEN) >= second_runs.MANY:
+            SEEN.clear()
+        arrays = [(weakref.ref(x), x.shape) for x in others if type(x) is np.ndarray]
+        SEEN[roots[0].__code__] = [View(f) for f in functions], arrays, outlook.codes, words
+    return outlook
+
+
+# ---------------------------------------------------------------- the same outlook as last time
+
+
+SEEN: dict[types.CodeType, Any] = {}  # code of a plain function -> what was found there: see look_again
+
+
+def look_again(f: Any) -> Outlook | None:
+    """The outlook from a plain function, if it is as it was last time; else None."""
+    seen = SEEN.get(f.__code__) if type(f) is types.FunctionType else None
+    if seen is None:
+        return None
+    views, arrays, codes, words = seen
+    found: list[Any] = []
+    for view in views:
+        if not view.is_same(f if view is views[0] else view.function(), found):
+            return None
+    for ref, shape in arrays:
+        if (x := ref()).shape != shape:
+            return None
+        found.append(x)
+    return Outlook(codes, words, found)
+
+
+class View:
+    """What a plain function refers to, as it was. Arrays and functions are not kept alive."""
+
+    def __init__(self, f: types.FunctionType) -> None:
+        self.function, self.code, self.defaults = weakref.ref(f), f.__code__, f.__defaults__
+        self.names, values = values_of(f, [])
+        self.values = [weakref.ref(x) if type(x) in KEPT_ALIVE_BY_OTHERS else x for x in values]
+
+    def is_same(self, f: Any, found: list[Any]) -> bool:
+        """Does this function refer to the same? What there is to note of it is added to ``found``."""
+        if f is None or f.__code__ is not self.code or f.__defaults__ is not self.defaults or f.__dict__:
+            return False
+        names, values = values_of(f, found)
+        before = [x() if type(x) is weakref.ref else x for x in self.values]
+        return f.__kwdefaults__ is None and names == self.names and all(map(operator.is_, values, before))
+
+
+KEPT_ALIVE_BY_OTHERS = (np.ndarray, types.FunctionType)
+
+
+def values_of(f: types.FunctionType, found: list[Any]) -> tuple[list[str], list[Any]]:
+    """The names of the globals that a function finds; their values, and those of variables of outer functions."""
+    scope, cells = second_runs.Globals(f.__globals__, names_in(f.__code__)), f.__closure__ or ()
+    found += (scope, *cells)
+    return [*scope.found], [*scope.found.values(), *map(cell_value, cells)]
+
+
+def is_plain(f: types.FunctionType) -> bool:
+    """Does a function of the user's refer only to modules, numbers, arrays and functions?"""
+    if f.__kwdefaults__ or f.__dict__ or not (second_runs.is_users(f) and is_plain_code(f.__code__)):
+        return False
+    _, values = values_of(f, [])
+    return all([type(x) is types.FunctionType or is_end(x) for x in values]) and all(
+        [second_runs.REFERENTS[type(x)] is second_runs.constant for x in f.__defaults__ or ()]
+    )
+
+
+def is_end(x: Any) -> bool:
+    """Does a search end here, whatever happens to ``x``?"""
+    kind = type(x)
+    if kind is types.ModuleType:
+        return second_runs.is_foreign(x.__name__)
+    if kind is np.ndarray:
+        return not x.dtype.hasobject
+    return kind in second_runs.IN_C or second_runs.REFERENTS[kind] is second_runs.constant
+
+
+@lru_cache(maxsize=4096)
+def is_plain_code(code: types.CodeType) -> bool:
+    """Does code neither set attributes nor import?"""
+    inside = [is_plain_code(c) for c in code.co_consts if isinstance(c, types.CodeType)]
+    return not (second_runs.sets_attributes(code) or IMPORT in code.co_code[::2]) and all(inside)
+
+
+IMPORT = dis.opmap["IMPORT_NAME"]
+
+
+# ---------------------------------------------------------------- what concerns a search
+
+
+def referents_of_users(kind: type) -> second_runs.Referents:
+    """As :func:`~.second_runs.referents_by_type`; except the state of our own transforms and duck arrays, which is not
+    the user's, and attributes that functions might get."""
+    if issubclass(kind, types.FunctionType):
+        return OF_FUNCTION
+    found = second_runs.referents_by_type(kind)
+    if found in (second_runs.constant, second_runs.nothing) or is_open(kind) or issubclass(kind, FunctionOfFunction):
+        return found
+    return lambda x: (getattr(x, "inner", None),)
+
+
+def is_open(kind: type) -> bool:
+    """Is all that an object of this type refers to the user's?"""
+    return not str(kind.__module__).startswith("autoflow.") or str(kind.__module__).startswith("autoflow.nn.")
+
+
+OF_FUNCTION = second_runs.of_functions(False)
+OF_USERS = second_runs.ByType(referents_of_users)
+FUNCTIONS_IN_C = frozenset({
+    *second_runs.IN_C, types.BuiltinFunctionType, type, operator.attrgetter, operator.itemgetter, operator.methodcaller
+})  # fmt: skip
+DECIDING = frozenset({str, int, bool, type(None), type})
+HEARING, COPYING = frozenset({"seterr", "seterrcall", "errstate"}), frozenset({"except", "flags", "setflags", "at"})
+WORDS = HEARING | COPYING - {"except"} | {"random"}
+
+
+@lru_cache(maxsize=4096)
+def words_of(code: types.CodeType) -> set[str]:
+    """Those of WORDS that code names, and "except" if it catches exceptions."""
+    found = WORDS & {*code.co_names, *code.co_varnames, *code.co_freevars}
+    inside = [words_of(c) for c in code.co_consts if isinstance(c, types.CodeType)]
+    return {*found, *({"except"} if code.co_exceptiontable else ())}.union(*inside)
