@@ -1,0 +1,119 @@
+"""What a trial remembers of a function is what a search would find now, whatever has changed in between."""
+
+import gc
+import sys
+import types
+import weakref
+from collections import defaultdict
+
+import numpy as np
+import pytest
+
+from autoflow.backprop import trials
+from autoflow.backprop.second_runs import Globals
+
+SOURCE = """
+import numpy as np
+W, n, helper_of = np.ones(3), 2, []
+def inner(x, k=1): return x * W * k
+def f(x): return np.sum(inner(x)) * n
+def make():
+    a, b = np.ones(2), 3
+    def g(x): return x @ a * b + n
+    def turn(new):
+        nonlocal a
+        a = new
+    return g, turn
+g, turn = make()
+"""
+CHANGES = {
+    "nothing": "",
+    "a number": "n = 3",
+    "a number of another type": "n = 2.0",
+    "an array": "W = np.zeros(3)",
+    "the numbers of an array": "W[0] = 5.0",
+    "a list in place of an array": "W = [1.0, 1.0, 1.0]",
+    "a generator in place of a number": "n = np.random.default_rng(0)",
+    "another function": "def inner(x): return x - W",
+    "the code of a function": "inner.__code__ = (lambda x, k=1: x + W).__code__",
+    "its default": "inner.__defaults__ = (2,)",
+    "a default that is a list": "inner.__defaults__ = ([],)",
+    "keyword defaults": "inner.__kwdefaults__ = {'k': []}",
+    "an attribute": "inner.calls = []",
+    "an attribute of the other": "f.calls = []; g.calls = []",
+    "a global that was missing": "sum = [1]",
+    "a global that is gone": "del n",
+    "a variable of the outer function": "turn(np.zeros(2))",
+    "another kind of variable": "turn([1, 2])",
+    "the module": "np = {}",
+}
+
+
+def described(outlook):
+    noted = [x for x in outlook.found if not isinstance(x, (tuple, type))]
+    found = [(x.scope["__name__"], x.found) if type(x) is Globals else x for x in noted]
+    return outlook.codes, outlook.words, sorted(map(repr, found))
+
+
+@pytest.fixture
+def scope():
+    module = types.ModuleType("written_by_a_user")
+    exec(SOURCE, vars(module))
+    return vars(module)
+
+
+@pytest.mark.parametrize("name", ["f", "g"])
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_is_remembered_is_what_a_search_finds(scope, name, change):
+    trials.Trial(scope[name])
+    assert trials.look_again(scope[name]) is not None, "the function is not remembered at all"
+    exec(CHANGES[change], scope)
+    again = trials.look_again(scope[name])
+    assert (again is not None) or change != "nothing"
+    if again is not None:
+        assert described(again) == described(trials.look(scope[name]))
+
+
+def test_an_array_that_is_given_another_shape_is_seen(scope):
+    trials.Trial(scope["f"])
+    scope["W"].shape = (3, 1)
+    assert trials.look_again(scope["f"]) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["import os", "x.a = 1", "setattr(x, 'a', 1)", "[helper_of]", "(lambda: config.a)", "rng.normal()", "(y := inner2)"],
+)
+def test_a_function_that_reaches_more_is_searched_each_time(scope, text):
+    scope.update(config=types.SimpleNamespace(a=[]), rng=np.random.default_rng(0), inner2=defaultdict(list))
+    exec(f"def h(x):\n {text}\n return x", scope)
+    trials.Trial(scope["h"])
+    assert trials.look_again(scope["h"]) is None
+
+
+def test_nothing_is_kept_alive(scope):
+    trials.Trial(scope["f"])
+    array, function = weakref.ref(scope["W"]), weakref.ref(scope["inner"])
+    scope.clear()
+    gc.collect()
+    assert array() is None and function() is None
+
+
+def test_another_function_of_the_same_code_is_looked_at_itself(scope):
+    first, _ = scope["make"]()
+    second, turn = scope["make"]()
+    trials.Trial(first)
+    turn(np.full(2, 7.0))
+    assert trials.look_again(second) is None
+    trials.Trial(second)
+    found = trials.look_again(second).found
+    assert any([isinstance(x, np.ndarray) and x[0] == 7.0 for x in found])
+
+
+def test_memory_has_an_end(scope, monkeypatch):
+    monkeypatch.setattr(trials.second_runs, "MANY", 3)
+    for k in range(9):
+        exec(f"def h(x): return x + {k}", scope)
+        trials.Trial(scope["h"])
+    assert len(trials.SEEN) <= 3
+    assert sys.getrefcount(scope) < 30
