@@ -286,8 +286,10 @@ def pad(layer: Layer, x: Any, pad_width: Any, mode: Any = "constant", constant_v
     """Nothing in front of the batch, and nothing behind it."""
     if any_batched(constant_values) or np.ndim(constant_values):
         return NotImplemented
-    width = pad_width if type(pad_width) is int else np.broadcast_to(np.asarray(pad_width), (x.ndim, 2)).tolist()
-    widths = [(width, width)] * x.ndim if type(width) is int else map(tuple, width)
+    if type(pad_width) is int:
+        widths = [(pad_width, pad_width)] * x.ndim
+    else:
+        widths = list(map(tuple, np.broadcast_to(np.asarray(pad_width), (x.ndim, 2)).tolist()))
     return wrap_batched(pad_row(x.inner, ((0, 0), *widths), mode, constant_values), layer)
 
 

@@ -8,7 +8,7 @@ from corners import CORNERS, CORNERS_OF_TWO
 from support import NIGHTLY
 
 import autoflow as af
-from autoflow.backprop.snapshots import SEARCHED
+from autoflow.backprop.trials import SEARCHED
 from autoflow.base import pytree
 from autoflow.batching.forms import FORMS
 from autoflow.batching.looping import KNOWN
