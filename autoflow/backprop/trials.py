@@ -152,7 +152,7 @@ def values_of(f: types.FunctionType, found: list[Any]) -> tuple[list[str], list[
 
 def is_plain(f: types.FunctionType) -> bool:
     """Does a function of the user's refer only to modules, numbers, arrays and functions?"""
-    if f.__kwdefaults__ or f.__dict__ or not (second_runs.is_users(f) and is_plain_code(f.__code__)):
+    if not (second_runs.is_users(f) and is_plain_code(f.__code__)):
         return False
     _, values = values_of(f, [])
     return all([type(x) is types.FunctionType or is_end(x) for x in values]) and all(

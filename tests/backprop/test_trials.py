@@ -4,7 +4,6 @@ import gc
 import sys
 import types
 import weakref
-from collections import defaultdict
 
 import numpy as np
 import pytest
@@ -80,15 +79,50 @@ def test_an_array_that_is_given_another_shape_is_seen(scope):
     assert trials.look_again(scope["f"]) is None
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["import os", "x.a = 1", "setattr(x, 'a', 1)", "[helper_of]", "config.a", "rng.normal()", "(y := inner2)"],
-)
-def test_a_function_that_reaches_more_is_searched_each_time(scope, text):
-    scope.update(config=types.SimpleNamespace(a=[]), rng=np.random.default_rng(0), inner2=defaultdict(list))
-    exec(f"def h(x):\n {text}\n return x", scope)
+MORE = {
+    "an import": "def h(x):\n import os",
+    "an import inside": "def h(x):\n def inside():\n  import os",
+    "a function inside that sets": "def h(x):\n def inside(): x.a = 1",
+    "a function that sets": "def h(x): x.a = 1",
+    "by name": "def h(x): setattr(x, 'a', 1)",
+    "a list": "def h(x): helper_of",
+    "an object": "def h(x): config.a",
+    "a generator": "def h(x): rng.normal()",
+    "a class of the user's": "class C: a = []\ndef h(x): C.a",
+    "an array of objects": "objects = np.array([[], {}], object)\ndef h(x): objects[0]",
+    "a module of the user's": "def h(x): own.values",
+    "a default": "def h(x, a=[]): a",
+    "a keyword": "def h(x, *, a=[]): a",
+    "an attribute": "def h(x): h\nh.calls = []",
+    "through another": "def k(x): helper_of\ndef h(x): k(x)",
+}
+
+
+@pytest.mark.parametrize("reason", MORE)
+def test_a_function_that_reaches_more_is_searched_each_time(scope, reason):
+    own = types.ModuleType("own")
+    own.values = []
+    scope.update(config=types.SimpleNamespace(a=[]), rng=np.random.default_rng(0), own=own)
+    exec(MORE[reason], scope)
     trials.Trial(scope["h"])
     assert trials.look_again(scope["h"]) is None
+
+
+def test_a_function_of_a_library_is_searched(scope):
+    scope["__name__"] = "scipy.made_up"
+    exec("def h(x): return x + n", scope)
+    trials.Trial(scope["h"])
+    assert trials.look_again(scope["h"]) is None
+
+
+def test_what_is_shared_is_noted_too(scope):
+    trials.Trial(scope["f"])
+    array, objects = np.ones(2), [1]
+    trial = trials.Trial(scope["f"], array, objects, 3)
+    objects.append(2)
+    assert any([x is array for x in trial.large]) != any([place is array for _, place, _ in trial.notes])
+    assert trial.restore() == "list"
+    assert objects == [1]
 
 
 def test_nothing_is_kept_alive(scope):
