@@ -32,7 +32,7 @@ from ..rules import RULES
 from ..table import table
 from ..table.shapes import has_gradient
 from ..table.table import COMPOSED, MISSING, Example, Rule
-from ..table.vjps import in_kind_of, place_of, vjp_by_position
+from ..table.vjps import in_kind_of, needs_of, vjp_by_position
 from .joint import call_on_numbers, check_history, check_numbers_read, own_gradient, own_result
 
 Derivative = Callable[..., Any]
@@ -277,9 +277,7 @@ def _row(function: Any, parameters: list[inspect.Parameter], derivatives: Any, e
 
 def _add_push(row: Rule, k: int, tangent: Derivative, result: tuple[str, ...]) -> None:
     """Let forward mode use ``tangent`` for the row, and keep the values that it reads as well."""
-    words = list(inspect.signature(tangent).parameters)[1:]
-    places = {name: j for j, name in enumerate(row.names)} | dict.fromkeys(result, -1)
-    needs = tuple([place_of(word, places) for word in words])
+    needs = needs_of(tangent, {name: j for j, name in enumerate(row.names)} | dict.fromkeys(result, -1))
     pushes = row.pushes or (None,) * row.operands
     row.pushes = (*pushes[:k], _checked_vjp(vjp_by_position(tangent, needs), row, k, of=-1), *pushes[k + 1 :])
     row.needs = (*row.needs[:k], (*(row.needs[k] or ()), *needs), *row.needs[k + 1 :])

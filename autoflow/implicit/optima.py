@@ -263,17 +263,16 @@ def with_slopes(constraints: Any, layout: Layout, rest: Callable[[], Any], metho
         constraints = [constraints]
     if not isinstance(constraints, (list, tuple)):
         return constraints
-    return [on_vectors(c, layout, rest, method) if isinstance(c, dict) else c for c in constraints]
 
+    def on_vectors(constraint: dict[str, Any]) -> Any:
+        asked, own = constraint["fun"], constraint.get("args")
 
-def on_vectors(constraint: dict[str, Any], layout: Layout, rest: Callable[[], Any], method: Any) -> Any:
-    """One of these dicts."""
-    asked, own = constraint["fun"], constraint.get("args")
+        def h(x: Array) -> Array:
+            return np.reshape(as_array(asked(layout.unravel(x), *(rest() if own is None else own))), -1)
 
-    def h(x: Array) -> Array:
-        return np.reshape(as_array(asked(layout.unravel(x), *(rest() if own is None else own))), -1)
+        return as_constraint(h, layout.dtype, constraint["type"], method)
 
-    return as_constraint(h, layout.dtype, constraint["type"], method)
+    return [on_vectors(c) if isinstance(c, dict) else c for c in constraints]
 
 
 def as_constraint(h: Callable[[Array], Array], dtype: Any, kind: str, method: Any) -> Any:

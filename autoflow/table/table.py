@@ -39,8 +39,8 @@ from .vjps import (
     conjugate_vjp,
     elementwise_vjp,
     first_node,
+    needs_of,
     needs_of_sequence,
-    place_of,
     scalar_vjp,
     sequence_joint,
     sequence_values,
@@ -353,13 +353,9 @@ def new_row(
 def _compile(row: Rule, result: tuple[str, ...] = ("z",)) -> None:
     """Turn the names in each derivative into places in ``saved``. The first one is g, whatever its name."""
     place = {name: k for k, name in enumerate(row.names)} | dict.fromkeys(result, -1)
-    needs: list[Needs | None] = [None] * row.operands
-    for k, name in enumerate(row.names[: row.operands]):
-        if name in row.derivatives:
-            words = list(inspect.signature(row.derivatives[name]).parameters)[1:]
-            needs[k] = tuple([place_of(word, place) for word in words])
-    row.needs = tuple(needs)
-    row.single = row.operands == 1 and needs[0] is not None and row.residual is None
+    derivatives = map(row.derivatives.get, row.names[: row.operands])
+    row.needs = tuple([derivative and needs_of(derivative, place) for derivative in derivatives])
+    row.single = row.operands == 1 and row.needs[0] is not None and row.residual is None
     _make_vjps(row)
 
 

@@ -195,6 +195,11 @@ def place_of(word: str, place: dict[str, int]) -> tuple[int, str]:
     return place[name], what
 
 
+def needs_of(derivative: Callable[..., Any], place: dict[str, int], first: int = 1) -> Needs:
+    """What the derivative reads after its ``first`` arguments, by the names of its parameters."""
+    return tuple([place_of(word, place) for word in list(inspect.signature(derivative).parameters)[first:]])
+
+
 def vjp_by_position(derivative: Callable[..., Any], needs: Needs) -> VJP:
     """``derivative`` as a function of (g, saved). One closure per number of values: no loop, no names."""
     match needs:
@@ -255,8 +260,7 @@ ALL = -2  # the place of all arrays of a sequence
 def words_of_sequence(derivative: Callable[..., Any], n: int, names: tuple[str, ...]) -> Needs:
     """What the derivative of each array of a sequence reads, as places in the flat ``saved``."""
     first, *options = names
-    place = {name: n + i for i, name in enumerate([*options, "z"])} | {first: ALL}
-    return tuple([place_of(word, place) for word in list(inspect.signature(derivative).parameters)[2:]])
+    return needs_of(derivative, {name: n + i for i, name in enumerate([*options, "z"])} | {first: ALL}, 2)
 
 
 def needs_of_sequence(words: Needs, n: int) -> Needs:
