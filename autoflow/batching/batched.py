@@ -1,21 +1,21 @@
 """Arrays that hide their batch axis: how a function written for one example runs on all of them at once.
 
 ``af.vmap(f)`` calls f once, with :class:`Batched` arrays. To f and to NumPy they look like arrays in the shape of one
-example; inside is the array of all examples, the batch axis first, and outermost in memory. NumPy hands each call over
-to them, and ``forms.py`` says what the same call is for the whole batch.
+example; inside is the array of all examples, with the batch axis first, and outermost in memory. NumPy passes each call
+on to them, and ``forms.py`` says what the same call is for the whole batch.
 
-What only one example can answer is a doubt (:meth:`Layer.doubt`): the run is abandoned, and f is called for each
-example (``definition.py``). So is every exception in a call of ours, before f can see it.
+A question that only one example can answer is a doubt (:meth:`Layer.doubt`): the run is abandoned, and f is called for
+each example (``definition.py``). So is every exception in our own calls, before f can see it.
 
-How this meets derivatives. What is inside may be a node, and a node may have a Batched as its value; the layer decides.
+How this meets derivatives. The array inside may be a node, and a node's value may be a Batched; the layer decides.
 
     af.grad(lambda w: af.vmap(f)(w))     the node came first: it is inside, and records what is done to the whole batch
     af.vmap(af.grad(f))                  nodes that f's gradient makes have Batched values, so rows, records and the
                                          pass back run as always, on arrays that happen to hide a batch
 
-So what came later is outside. An operation belongs to the deepest layer among its operands (:func:`whose_turn`). A node
-of an outer layer is an array like any other to it (:meth:`Layer.lifted`): no gradient of this layer flows there, and
-its own is recorded inside.
+So whatever came later is outside. An operation belongs to the deepest layer among its operands (:func:`whose_turn`). To
+that layer a node of an outer one is an array like any other (:meth:`Layer.lifted`): no gradient of this layer flows
+there, and the node's own is recorded inside.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ WRAPPING = {np.add, np.subtract, np.multiply, np.negative, np.absolute, np.power
 
 
 def is_count(x: Any) -> bool:
-    """Is it a number of NumPy's that repeats a list, as an int does?"""
+    """Is it a NumPy number that repeats a list, as an int does?"""
     return type(x) is Batched and x.is_number and x.dtype.kind in "biu"
 
 
@@ -103,9 +103,9 @@ def users_line() -> str:
 
 
 def question(word: str, convert: Any) -> Any:
-    """The method through which Python reads a number. A rule of ours may look at numbers, so it is answered if all
-    examples agree, and then goes the same way for all. A user's function is not: with other numbers it might not.
-    What all examples share has one number.
+    """The method through which Python reads a number. Our rules may look at numbers, so they are answered if all
+    examples agree, and then take the same branch for all. A user's function is not: with other numbers it might branch.
+    An array that all examples share has one number.
     """
 
     def answer(x: Any) -> Any:
@@ -127,8 +127,8 @@ SHOW: Any = "_showwarnmsg_impl"  # of the module warnings: what takes them, also
 
 
 class Doubt(BaseException):
-    """Ends a function under af.vmap that has asked what only a single example can answer. No ``except Exception`` sees
-    it; where a bare except does, ``layer.reason`` stays."""
+    """Ends a function under af.vmap that has asked what only a single example can answer. ``except Exception`` does not
+    catch it; if a bare except does, ``layer.reason`` remains."""
 
     def __init__(self, layer: Layer) -> None:
         self.layer = layer
@@ -139,12 +139,12 @@ class Layer:
 
     size : how many examples there are.
     depth : 1 for the outermost; a vmap inside is deeper, and its arrays hide their batch on top of ours.
-    may_loop : False: what has no batched form is a doubt, as the caller has a better loop.
+    may_loop : False: a function without a batched form is a doubt, as the caller has a better loop.
     open : is it still running? Its arrays mean nothing afterwards.
     reason : why the run must be abandoned; None if it need not be.
     loops : the calls that were made for each example: function and line.
-    around : the switches outside of it.
-    hears_errors : may the function hear of floating-point errors (np.seterrcall)?
+    around : the switches outside it.
+    hears_errors : might the function learn of floating-point errors (np.seterrcall)?
     """
 
     def __init__(self, size: int, may_loop: bool = True) -> None:
@@ -169,7 +169,7 @@ class Layer:
         raise Doubt(self)
 
     def doubt_captured(self) -> NoReturn:
-        """Abandon the run: a function that we call with plain numbers has found an array of ours elsewhere."""
+        """Abandon the run: a function that we call with plain numbers has found one of our arrays elsewhere."""
         self.doubt("a function that finds an array of one example beside its arguments")
 
     def check(self) -> None:
@@ -187,11 +187,11 @@ class Layer:
             self.doubt(f"the class {kind.__name__}, which answers NumPy's calls itself,")
 
     def run_row(self, rule: Rule, values: list[Any], compute: Any) -> Any:
-        """Run a row on values with at least one array of ours among them, for ``forward/recording.py``."""
+        """Run a row on values with at least one of our arrays among them, for ``forward/recording.py``."""
         return self.run(rule.function, FORM_OF["row"], rule, values, compute)
 
     def run(self, name: Any, form: Callable[..., Any], *args: Any) -> Any:
-        """``form(self, *args)``. What it raises never reaches the function: for each example it may be otherwise."""
+        """``form(self, *args)``. Its exceptions never reach the function: single examples may not raise them."""
         if self.reason is not None or not self.open or self.hears_errors or getattr(warnings, SHOW) is not self.shown:
             self.check()
         try:
@@ -202,7 +202,7 @@ class Layer:
             self.doubt(f"{type(error).__name__} in {getattr(name, '__name__', name)}")
 
     def attempt(self, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
-        """The result of a function of ours on arrays of the layer; NotImplemented if it asks what cannot be known."""
+        """The result of our function on arrays of the layer; NotImplemented if it asks what cannot be known."""
         with suppress(Doubt):  # the reason of an outer layer stays
             result = function(*args, **options)
             if self.reason is None:
@@ -212,8 +212,8 @@ class Layer:
 
     @staticmethod
     def runs_alone(args: Any) -> Batched | None:
-        """For a function whose derivative is its own (``af.Function``): does an argument have nodes of an outer layer
-        inside? These must see the call, so it is made for each example, by ``run_each`` of what is returned.
+        """For a function with its own derivative (``af.Function``): does an argument have nodes of an outer layer
+        inside? These must see the call, so it is made for each example, by ``run_each`` of the batch returned here.
 
         If nodes of this layer are arguments, too, they want one call: a doubt.
         """
@@ -227,8 +227,8 @@ class Layer:
         return next((x for x in arrays if layer_of(x) is layer), None)
 
     def own_memory(self, array: Array) -> Batched:
-        """A new array with these numbers, which the function will write into: each example has its own. As a Constant
-        inside: what is written into it may be nodes of an outer layer."""
+        """A new array with these numbers, which the function will write into: each example has its own. It is a
+        Constant inside, as nodes of an outer layer may be written into it."""
         z = np.broadcast_to(array, (self.size, *array.shape)).copy()
         return Batched(constant_from(z if self.around.own_memory is None else self.around.own_memory(z)), self)
 
@@ -237,7 +237,7 @@ class Layer:
         return switched(layer=self.around.layer, own_memory=self.around.own_memory)
 
     def lifted(self, x: Any) -> Any:
-        """``x``, which may be a node of an outer layer, as an array of ours that all examples share."""
+        """``x``, which may be a node of an outer layer, as an array that all examples share."""
         if isinstance(x, Batched) and x.batch_layer is self:
             return x
         return Batched(x if hasattr(x, "shape") else np.asarray(x), self, mapped=False)
@@ -313,7 +313,7 @@ class Batched(DuckArray):
         return dtype if dtype.isnative or dtype.kind == "V" else dtype.newbyteorder("=")
 
     def for_leaf(self) -> Any:
-        """What a new Variable or Constant holds: of one that the user makes, the numbers."""
+        """What a new Variable or Constant holds: the numbers, if the user makes it."""
         return self if is_ours(4) else self.without_history()
 
     def __len__(self) -> int:
@@ -329,7 +329,7 @@ class Batched(DuckArray):
         return self if self.is_number else NP.copy(self, order or "C")
 
     def __pow__(self, other: Any) -> Any:
-        """NumPy's operator has shortcuts, such as a square, that its function need not have."""
+        """NumPy's operator has shortcuts, such as a square, that its function may lack."""
         if self.yields_to(other):
             return NotImplemented
         if issubclass(type(other), (int, float, np.generic)):
@@ -344,7 +344,7 @@ class Batched(DuckArray):
         return issubclass(type(y), NodeRole) and whose_turn(self, y)[1]
 
     def update(self, name: str, ufunc: np.ufunc, y: Any) -> Any:
-        """``x += y`` in the memory of the batch, by what is behind: a node there records it."""
+        """``x += y`` in the memory of the batch, by the array inside: a node there records it."""
         if self.yields_to(y):
             return NotImplemented
         if self.is_number:  # x += y makes another one
@@ -363,7 +363,7 @@ class Batched(DuckArray):
     flags = private("flags", lambda x: x.flags_of_one())
 
     def flags_of_one(self) -> Any:
-        """Those of one example."""
+        """The strides of one example."""
         whole = value_of(self.inner)
         known = {"writeable": bool(getattr(getattr(whole, "flags", None), "writeable", True))}
         if type(whole) is np.ndarray and self.mapped and len(whole):
@@ -485,7 +485,7 @@ def wrap_batched(result: Any, layer: Layer, mapped: bool = True, view_of: Any = 
         return tuple_like(result, [wrap_batched(r, layer, mapped, view_of) for r in result])
     base, ndim = None, getattr(result, "ndim", -1)
     if ndim < 1 and mapped:
-        layer.doubt("a result that is no array of all examples")
+        layer.doubt("a result that is not an array of all examples")
     if ndim < 0 or isinstance(result, np.generic):
         result, ndim = np.asarray(result), 0
     if view_of is not None:
@@ -497,7 +497,7 @@ def wrap_batched(result: Any, layer: Layer, mapped: bool = True, view_of: Any = 
 
 
 def strides_of(x: Array) -> tuple[int, ...]:
-    """The strides of an array, of a node's value, of what stands for an array; none where they are not known."""
+    """The strides of an array, of a node's value, or of a substitute for an array; none if they are not known."""
     return x.strides if type(x) is np.ndarray else getattr(value_of(x), "strides", ())
 
 
@@ -509,8 +509,8 @@ def in_memory(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, ..
 
 
 def one_behind_another(x: Array) -> Array:
-    """The batch as the outermost axis in memory, and in a copy, if one is needed, the numbers of each example side by
-    side and its axes in the order that they have: whether a ``reshape`` of it is a view is then as of one example."""
+    """The batch as the outermost axis in memory. A copy, if one is needed, has the numbers of each example side by side
+    and its axes in their order: a ``reshape`` of it is a view if that of one example is."""
     strides = strides_of(x)
     if not strides or abs(strides[0]) == max(map(abs, strides)):
         return x
@@ -526,7 +526,7 @@ def in_order(x: Array, order: tuple[int, ...]) -> Array:
 
 
 def in_order_of_stack(inner: Array) -> Array:
-    """``inner``, or a copy of it, so that its axes lie in memory as np.stack of the examples lays them."""
+    """``inner``, or a copy of it whose axes lie in memory as in np.stack of the examples."""
     lie = in_memory(inner.shape, strides_of(inner))
     order = order_of_stack(tuple([min(n, 2) for n in inner.shape]), tuple([k - 1 for k in lie if k]))
     return inner if lie == order else in_order(inner, order)
@@ -534,6 +534,6 @@ def in_order_of_stack(inner: Array) -> Array:
 
 @lru_cache(maxsize=4096)
 def order_of_stack(shape: tuple[int, ...], inside: tuple[int, ...]) -> tuple[int, ...]:
-    """The order in memory of the axes of a stack of examples whose own lie in the order ``inside``."""
+    """The order in memory of the axes of a stack of examples whose own axes lie in the order ``inside``."""
     like = np.stack([in_order(np.empty(shape[1:]), inside)] * shape[0])
     return in_memory(shape, like.strides)

@@ -1,6 +1,6 @@
 """The definition of ``af.vmap(f)``: f called for each example, and the results stacked.
 
-Whatever the quicker way cannot answer is done like this; and what it returns is compared with one example. First:
+Used for everything that the faster way cannot answer, and the results of that are compared with one example. First:
 which axis of each argument and result numbers the examples, and how many there are.
 """
 
@@ -59,7 +59,7 @@ def word_of(args: Any, k: int) -> str:
 
 
 def checked_axis(x: Any, axis: Any, args: Any, k: int) -> Any:
-    """The axis of leaf k as a positive number; None for what is shared."""
+    """The axis of leaf k as a non-negative number; None if it is not an array."""
     if not is_array(x):
         return None
     n = len(getattr(x, "shape", ()))
@@ -72,14 +72,14 @@ def checked_axis(x: Any, axis: Any, args: Any, k: int) -> Any:
 
 
 def is_array(x: Any) -> bool:
-    """Can it be mapped over? Numbers, tables, arrays of any dtype; not a class of them, nor an object with a shape."""
+    """Can it be mapped over? Numbers, tables, arrays of any dtype; but not classes, nor other objects with a shape."""
     kind = type(x)
     return hasattr(kind, "dtype") or pytree.is_number(x) or (hasattr(kind, "__array__") and hasattr(kind, "shape"))
 
 
 def as_numpys(x: Any) -> Any:
-    """What another library calls an array or a table, such as a Series, as an array of NumPy's: ``x[k]`` is its row k,
-    whatever its labels are. Not what keeps nodes in it, has coordinates, or is sparse."""
+    """An array or table of another library, such as a Series, as a NumPy array: ``x[k]`` is its row k, whatever its
+    labels are. Not for arrays that hold nodes, have coordinates, or are sparse."""
     is_data = array_type(x) is None and hasattr(x, "__array__") and kept_in(type(x)) is None
     return np.asarray(x) if is_data else x
 
@@ -106,8 +106,8 @@ SILENT = {"__new__", "__array_finalize__", "__doc__", "__repr__", "__str__", "__
 
 
 def own_type(kind: Any) -> bool:
-    """Is it a class of arrays that compute in a way of their own: masked arrays, matrices, classes of the user's that
-    replace something of ndarray's?"""
+    """Is it a class of arrays that compute in their own way: masked arrays, matrices, users' classes that replace parts
+    of ndarray?"""
     if not issubclass(kind, np.ndarray) or kind in NODE_TYPES or issubclass(kind, NodeRole):
         return False
     # NumPy's other classes (memmap, recarray) and ours compute as ndarray does.
@@ -118,7 +118,7 @@ def own_type(kind: Any) -> bool:
 
 
 def is_stacked(x: Any) -> bool:
-    """Is it a result that each example has one of? So are Python's True and False."""
+    """Is it a result that is stacked, one for each example? Python's True and False are, too."""
     kind = type(x)
     return (hasattr(kind, "dtype") and hasattr(kind, "__array__")) or issubclass(kind, (int, float, complex))
 

@@ -1,7 +1,7 @@
 """The batched form of each function: how a call is made for a whole batch.
 
-A form is called as the function is, with the layer before its arguments. Of an elementwise function it follows from
-its row: shapes are aligned behind the batch axis. The other families (reductions, shapes, products, indexing) are in
+A form is called like the function, with the layer before its arguments. For an elementwise function it follows from
+its row: shapes are aligned after the batch axis. The other families (reductions, shapes, products, indexing) are in
 the files that fill :data:`FORMS`. Functions that are composed of others need no form. Everything else runs once for
 each example, with a warning.
 """
@@ -76,7 +76,7 @@ def written_form(function: Any, written: Any) -> Form:
 
 
 def as_numpy_wrote(*functions: Any) -> None:
-    """The forms of these are NumPy's own code of them, which runs on our arrays."""
+    """The forms of these functions are NumPy's own code, run on our arrays."""
     for function in functions:
         FORMS[function] = written_form(function, with_copies(function._implementation))
 
@@ -84,7 +84,7 @@ def as_numpy_wrote(*functions: Any) -> None:
 def as_written(function: Any, layer: Layer, args: Any, options: Any) -> Any:
     """The Python function that may run on our arrays unchanged; None if it may not.
 
-    A user's may have a derivative of its own: where there are nodes inside, these must see the call of it.
+    A user's function may have its own derivative: if there are nodes inside, they must see the call.
     """
     if function in COMPOSED:
         return COMPOSED[function]
@@ -157,7 +157,7 @@ def elementwise_of(function: Any) -> Form:
 
 
 def elementwise(layer: Layer, function: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """Axes are aligned at their end; in front of them stands the batch."""
+    """Axes are aligned at their end, after the batch axis."""
     if not options:
         arrays, mapped = align(layer, inputs)
         return wrap_batched(function(*arrays), layer, mapped)
@@ -176,7 +176,7 @@ def align(layer: Layer, arrays: Any) -> tuple[list[Any], bool]:
 
 
 def align_loops(layer: Layer, found: list[tuple[Array, bool]], cores: tuple[int, ...]) -> tuple[list[Array], bool]:
-    """The same of arrays whose last ``cores`` axes belong to the function: only those before them broadcast."""
+    """The same for arrays whose last ``cores`` axes belong to the function: only those before them broadcast."""
     loops = [ndim_of(x) - is_mapped - core for (x, is_mapped), core in zip(found, cores, strict=True)]
     most, mapped, made = max(loops), False, []
     for (x, is_mapped), n in zip(found, loops, strict=True):
@@ -207,7 +207,7 @@ def in_front(x: Any, layer: Layer) -> Array:
 
 
 def derive(vjp: Callable[..., Any], name: str, g: Any, saved: Any) -> Any:
-    """A derivative in a backward pass: one that looks at numbers runs for each example."""
+    """A derivative in a backward pass; if it looks at numbers, it runs for each example."""
     layer, held = whose_turn(g, saved)
     if layer is None or held:  # a pass that is recorded: it would have to be, for each example
         return vjp(g, saved)

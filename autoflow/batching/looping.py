@@ -1,10 +1,9 @@
 """Comparing a batched form with single examples, and the loop for functions that have no form.
 
 NumPy decides: the first call of each kind is also made for one example. Calls are of one kind if functions, shapes,
-dtypes, layouts and options are the same. What is compared: values, shapes, dtypes. What is learnt, and holds for all
-calls of the kind: whether a result is a NumPy number or a 0-d array, in which order its axes lie in memory, whether it
-is a view of an argument, and whether it may be written into. A form that is wrong in one of these is not used for the
-kind.
+dtypes, layouts and options are the same. Values, shapes and dtypes are compared. For all calls of the kind is learnt
+whether a result is a NumPy number or a 0-d array, in which order its axes lie in memory, whether it is a view of an
+argument, and whether it may be written into. A form that is wrong in one of these is not used for the kind.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ SAID: set[str] = set()  # functions whose LoopWarning has been given
 
 
 def loop_over_batch(layer: Layer, function: Any, args: Any, options: dict[str, Any], name: str = "") -> Any:
-    """The function for each example, and a warning, once."""
+    """Call the function for each example, and warn once."""
     if not name and (name := public_name(function)).startswith("autoflow.") and layer.written:
         name = public_name(layer.written[0])  # what the user calls, and calls a row of ours
     if not has_mapped((args, options), layer):
@@ -40,7 +39,7 @@ def loop_over_batch(layer: Layer, function: Any, args: Any, options: dict[str, A
 
 
 def run_one(layer: Layer, k: int, function: Any, args: Any, options: dict[str, Any]) -> Any:
-    """The function for example k. What it makes belongs to that example alone."""
+    """Call the function for example k. What it makes belongs to that example alone."""
     with layer.alone():
         result = function(*one_of(args, layer, k), **one_of(options, layer, k))
     if layer in map(layer_of, flat(result)):
@@ -114,7 +113,7 @@ class Manner(NamedTuple):
 
 
 class WrongFormError(Exception):
-    """The form gives something else than NumPy."""
+    """The form's result is not NumPy's."""
 
 
 def settled(layer: Layer, function: Any, form: Callable[..., Any], args: Any, options: Any) -> Any:
@@ -122,7 +121,7 @@ def settled(layer: Layer, function: Any, form: Callable[..., Any], args: Any, op
     kind: Any = function, *[part(x, layer) for x in args], *[(n, part(x, layer)) for n, x in options.items()]
     try:
         how = KNOWN.get(kind)
-    except TypeError:  # what has no hash is no kind
+    except TypeError:  # arguments without a hash make no kind
         kind = how = None
     if how is None and function not in OWN and are_shared([args, options], layer):
         how = remember(kind, LOOP)  # one call, whose result all examples share
@@ -157,7 +156,7 @@ def remember(kind: Any, how: Any) -> Any:
 
 
 def part(x: Any, layer: Layer) -> Any:
-    """The key of one argument: calls with equal keys are settled in the same way."""
+    """The key of one argument: calls with equal keys are handled in the same way."""
     kind = type(x)
     if kind is Batched:
         inner = x.inner
@@ -203,7 +202,7 @@ def learn(layer: Layer, function: Any, args: Any, options: Any, result: Any) -> 
 
 def example(x: Any, layer: Layer) -> tuple[Any, bool]:
     """One example of the layer: plain, without nodes and outer layers; and whether it has the numbers. An empty batch,
-    a function that is recorded, and arrays on a device have none to show: then places are 0, other numbers 1."""
+    a function that is recorded, and arrays on a device have none: then places are 0, other numbers 1."""
     number = type(x) is Batched and x.is_number
     while True:
         if isinstance(x, NodeRole):
@@ -221,7 +220,7 @@ def example(x: Any, layer: Layer) -> tuple[Any, bool]:
 
 
 def compare(function: Any, result: Any, one: Any, layer: Layer, arrays: Any, is_known: bool) -> Any:
-    """The manner in which NumPy gives ``one``; WrongFormError if the form's result is of another kind."""
+    """The manner in which NumPy returns ``one``; WrongFormError if the form's result is of another kind."""
     if isinstance(one, (tuple, list)):
         if not isinstance(result, (tuple, list)) or len(result) != len(one):
             raise WrongFormError

@@ -1,8 +1,8 @@
 """Batched forms of reading and writing places of an array.
 
-A plain index is the same for all examples: it stands behind a full slice, which is the batch. If an array of places
+A plain index is the same for all examples: it comes after a full slice, which is the batch. If an array of places
 differs from example to example, the number of the example becomes one more array of places in front. NumPy puts the
-axes of places first if a slice stands between them, so slices may have to become places: :func:`index_of_all`.
+axes of places first if a slice comes between them, so slices may have to become places: :func:`index_of_all`.
 """
 
 from __future__ import annotations
@@ -118,12 +118,12 @@ def write(layer: Layer, x: Any, index: Any, new: Any) -> None:
 
 
 def in_dtype(new: Any, dtype: Any) -> Any:
-    """What is written where a mask holds, as it will be stored: in a common dtype other places would be rounded."""
+    """The values to be written where a mask is true, as they will be stored: a common dtype would round the rest."""
     return new.astype(dtype) if hasattr(new, "dtype") else np.asarray(new, dtype)
 
 
 def update(layer: Layer, x: Any, name: str, y: Any) -> Any:
-    """``x += y``, in the memory of the batch. What all examples share meets one example, and no axis of the batch."""
+    """``x += y``, in the memory of the batch. A shared array meets one example, and not the batch axis."""
     y_inner, mapped = open_layer(y, layer)
     check_shared(x, mapped, layer)
     if ndim_of(y_inner) - mapped > x.inner.ndim - x.mapped:
@@ -147,8 +147,8 @@ def check_history(x: Array, new: Any, layer: Layer) -> None:
 
 
 def fit_values(inside: Any, x: Array, new: Any, new_mapped: bool, layer: Layer) -> Any:
-    """The value to be written at ``x[inside]``, with axes where NumPy expects them: it broadcasts against what one
-    example has there, and never against the batch."""
+    """The value to be written at ``x[inside]``, with axes where NumPy expects them: it broadcasts against that part of
+    one example, never against the batch."""
     new = new if hasattr(new, "shape") else np.asarray(new)
     if not new.shape:
         return new
@@ -197,7 +197,7 @@ TAKE = along(np.take)
 
 @batched(np.take)
 def take(layer: Layer, a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise") -> Any:
-    """Places along one axis, the same for all examples or others for each."""
+    """Places along one axis, the same for all examples or different for each."""
     if not isinstance(indices, Batched):
         return TAKE(layer, a, indices, axis, mode=mode)
     a, axis = (np.reshape(a, -1), 0) if axis is None else (a, axis)

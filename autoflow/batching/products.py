@@ -1,4 +1,4 @@
-"""Batched forms of products, and of linear algebra, which works on stacks of matrices as it is.
+"""Batched forms of products, and of linear algebra, which works on stacks of matrices already.
 
 A product of a batch and an array that all examples share is one large product, not one for each example.
 """
@@ -75,7 +75,7 @@ def contract(layer: Layer, x: Any, y: Any, xs: tuple[int, ...], ys: tuple[int, .
 
 
 def as_matrix(x: Array, mapped: bool, axes: tuple[int, ...], last: bool) -> tuple[Array, tuple[int, ...]]:
-    """x with ``axes`` as one axis, the last or the last but one, and all others as the other one; and their lengths."""
+    """x with ``axes`` joined into one, the last or the last but one, the rest into the other; and their lengths."""
     n = x.ndim - mapped
     if n == 2 and axes == (int(last),):
         return x, (x.shape[mapped + (not last)],)
@@ -89,7 +89,7 @@ def as_matrix(x: Array, mapped: bool, axes: tuple[int, ...], last: bool) -> tupl
 
 
 def contraction(axes: Callable[..., Any]) -> Form:
-    """The form of a product that sums over ``axes(x.ndim, y.ndim)``; of numbers a product."""
+    """The form of a product that sums over ``axes(x.ndim, y.ndim)``; numbers are multiplied."""
 
     def form(layer: Layer, x: Any, y: Any, *args: Any, **options: Any) -> Any:
         nx, ny = ndim_of(x), ndim_of(y)
@@ -152,7 +152,7 @@ IS_EITHER = np.linalg.eigvals(np.ones((1, 1))).dtype.kind == "f"  # from NumPy 2
 
 
 def eigenvalues(layer: Layer, a: Any, *, function: Any) -> Any:
-    """Those of an example are complex only if one of them is: others may not be in one array with them."""
+    """Those of an example are complex only if one of them is; real and complex ones cannot share an array."""
     found = stacked(function, 2)(layer, a)
     w, is_mapped = open_layer(found[0] if function is np.linalg.eig else found, layer)
     is_turned = IS_EITHER and is_mapped and w.dtype.kind == "c" != a.dtype.kind
@@ -188,7 +188,7 @@ def convolve(a: Any, v: Any, mode: Any = "full", *, mirrored: bool = False) -> A
 
 
 def correlate(a: Any, v: Any, mode: Any = "valid") -> Any:
-    """A convolution with the turned conjugate; of a shorter a, "same" begins where it would end."""
+    """A convolution with the reversed conjugate; if a is shorter, "same" begins where it would end."""
     return convolve(a, v[::-1].conj(), mode, mirrored=np.size(a) < np.size(v))
 
 

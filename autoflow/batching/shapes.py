@@ -1,7 +1,7 @@
 """Batched forms of functions of axes and shapes: reductions, sorting, transforms, and functions that move, join or make
 arrays.
 
-Axes count behind the batch: axis 0 of an example is axis 1 here. Where None means all axes, it means all but the batch.
+Axes are counted after the batch: axis 0 of an example is axis 1 here. None for all axes means all but the batch.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ AXES = ("axis", "axis1", "axis2", "axes", "source", "destination")
 
 
 def shift_axes(axis: Any, ndim: int) -> Any:
-    """An axis, or several, of an example with ``ndim`` axes, as those of the batch. AxisError as NumPy has it."""
+    """An axis, or several, of an example with ``ndim`` axes, as those of the batch. AxisError as in NumPy."""
     if isinstance(axis, (tuple, list)):
         return tuple([a + 1 for a in normalize_axis_tuple(axis, ndim)])
     return normalize_axis_index(axis, ndim) + 1
 
 
 def any_batched(*arguments: Any) -> bool:
-    """Is one of these an array of ours?"""
+    """Is one of these our array?"""
     return any([issubclass(type(v), Batched) for v in arguments])
 
 
@@ -98,14 +98,14 @@ def in_one_axis(inner: Array) -> Array:
 
 
 def masks(where: Any, mapped: bool, ndim: int) -> Array:
-    """``where=`` for all examples, so that it broadcasts against arrays of ``ndim`` axes behind the batch."""
+    """``where=`` for all examples, so that it broadcasts against arrays of ``ndim`` axes after the batch."""
     if not mapped:
         return where if ndim else np.reshape(where, (1, 1))
     return where.reshape((len(where), *(1,) * (max(ndim, 1) - where.ndim + 1), *where.shape[1:]))
 
 
 def of_method(whole: bool, *names: str) -> Form:
-    """The form of a method of a ufunc; ``names``: of its arguments behind the axis."""
+    """The form of a method of a ufunc; ``names``: of its arguments after the axis."""
     every = "array", "axis", "dtype", *names
     return lambda layer, method, *args, **options: along(method, whole, names=every, axis=0)(layer, *args, **options)
 
@@ -148,7 +148,7 @@ def among(function: Any, place: int) -> Form:
 
 
 def quantile(function: Any) -> Form:
-    """The form of np.quantile and its like; of all examples at the same q, or at their own of what they share."""
+    """The form of np.quantile and its like: all examples at the same q, or shared numbers at a q for each."""
     of_examples, of_shared = along(function, whole=True), among(function, 1)
     return lambda layer, *args, **options: (of_shared if any_batched(*args[1:2]) else of_examples)(
         layer, *args, **options
@@ -174,7 +174,7 @@ def whole(shape: Any) -> tuple[int, ...]:
 
 
 def axes_read(inner: Array, order: str | None) -> tuple[int, ...] | None:
-    """The axes of an example in which this order reads it, the fastest last; None where only NumPy knows."""
+    """The axes of an example as this order reads them, the fastest last; None where only NumPy knows."""
     forwards, order = tuple(range(inner.ndim - 1)), (order or "C").upper()
     if order == "K" and (strides := strides_of(inner)):
         return in_memory(inner.shape[1:], strides[1:]) if all(strides[1:]) else None
@@ -183,7 +183,7 @@ def axes_read(inner: Array, order: str | None) -> tuple[int, ...] | None:
 
 
 def is_dense(inner: Array, axes: tuple[int, ...]) -> bool:
-    """Do the numbers of an example lie one behind the other, read in this way?"""
+    """Are the numbers of an example contiguous if read in this order?"""
     size, strides = inner.itemsize, strides_of(inner)
     for k in axes[::-1] if strides else ():
         if inner.shape[k + 1] != 1 and strides[k + 1] != size:
@@ -194,7 +194,7 @@ def is_dense(inner: Array, axes: tuple[int, ...]) -> bool:
 
 @batched(np.reshape)
 def reshape(layer: Layer, a: Any, /, shape: Any, order: str | None = "C", *, copy: Any = None) -> Any:
-    """``order="F"`` is C order of the axes turned round."""
+    """``order="F"`` is C order of the reversed axes."""
     inner, shape = open_layer(a, layer)[0], whole(shape)
     if -1 in shape:  # without elements the shape would be ambiguous with a batch in front
         known = math.prod([k for k in shape if k != -1])
@@ -212,7 +212,7 @@ def reshape(layer: Layer, a: Any, /, shape: Any, order: str | None = "C", *, cop
 
 @batched(np.ravel)
 def ravel(layer: Layer, a: Any, order: str | None = "C") -> Any:
-    """One axis: a view only if the numbers of an example lie one behind the other, as in NumPy."""
+    """One axis: a view only if the numbers of an example are contiguous, as in NumPy."""
     inner = open_layer(a, layer)[0]
     axes = axes_read(inner, order)
     return reshape(layer, a, -1, order, copy=axes is None or not is_dense(inner, axes))
@@ -283,7 +283,7 @@ FORMS[np.linalg.matrix_transpose] = FORMS[np.matrix_transpose]
 
 @batched(pad_row)
 def pad(layer: Layer, x: Any, pad_width: Any, mode: Any = "constant", constant_values: Any = 0) -> Any:
-    """Nothing in front of the batch, and nothing behind it."""
+    """Nothing before the batch, and nothing after it."""
     if any_batched(constant_values) or np.ndim(constant_values):
         return NotImplemented
     if type(pad_width) is int:
@@ -295,7 +295,7 @@ def pad(layer: Layer, x: Any, pad_width: Any, mode: Any = "constant", constant_v
 
 @batched(sliding_window_view)
 def windows(layer: Layer, x: Any, window_shape: Any, axis: Any = None, **options: Any) -> Any:
-    """Of the axes of an example."""
+    """Over the axes of an example."""
     if options.get("writeable"):
         layer.doubt("sliding_window_view(writeable=True)")
     axes = range(x.ndim) if axis is None else normalize_axis_tuple(axis, x.ndim, allow_duplicate=True)
@@ -307,7 +307,7 @@ def windows(layer: Layer, x: Any, window_shape: Any, axis: Any = None, **options
 
 
 def joining(function: Any, new: bool) -> Form:
-    """The form of a function that puts arrays together along an axis behind the batch, which is a new one or not."""
+    """The form of a function that joins arrays along an axis after the batch, which may be a new one."""
 
     def form(layer: Layer, arrays: Any, /, axis: Any = 0, **options: Any) -> Any:
         inner = [in_front(x, layer) for x in arrays]
@@ -351,7 +351,7 @@ FORMS[NP.asarray] = FORMS[NP.array] = lambda layer, a, *args, **options: (
 
 
 def spaced_between(function: Any) -> Form:
-    """The form of a function like np.linspace: its numbers stand along a new axis."""
+    """The form of a function like np.linspace, whose numbers lie along a new axis."""
 
     def form(
         layer: Layer, start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0

@@ -1,7 +1,7 @@
 """``af.vmap``: a function written for one example, run on a batch, without a loop. See ``batched.py``.
 
-First what there is while a vmap runs: the classes of nodes on top of Batched arrays. Then the function of a batch:
-which axis of each argument, how long it is, what goes in and what comes out.
+First what exists while a vmap runs: the classes of nodes on top of Batched arrays. Then the function of a batch: which
+axis of each argument, how long it is, what goes in and what comes out.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ def vmap(f: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0, *, loop: 
         without a batched form, an error). "warn": f, or that function, is called for each example, and a LoopWarning
         says why and where, once for each line; "allow": without a warning; "refuse": BatchError.
 
-    Most often f is called once, with all examples in arrays that have the shape of one; with arguments of new shapes
-    once more, for the first example, and results are compared. If f is called for each example after all, what the
-    first call has changed (arrays and lists from outside, random generators) is put back before.
+    Mostly f is called once, with all examples in arrays that have the shape of one; for arguments of new shapes once
+    more, for the first example, and results are compared. If f is called for each example after all, whatever the
+    first call has changed (arrays and lists from outside, random generators) is restored before.
 
     ``af.vmap(af.grad(f))`` gives the gradient of each example; vmap may be nested, differentiated and compiled.
 
@@ -131,18 +131,18 @@ class Batch:
         self.leaves = [(x, None) if axis is None else (in_front(x, axis), axis) for x, axis in given]
 
     def arguments(self, take: Callable[[Any], Any], share: Callable[[Any], Any] = lambda x: x) -> Any:
-        """The arguments of f: of mapped leaves ``take(leaf)``."""
+        """The arguments of f, with ``take(leaf)`` for mapped leaves."""
         leaves = [share(x) if axis is None else take(x) for x, axis in self.leaves]
         return leaves if self.flat else pytree.tree_unflatten(self.args, leaves)
 
     def parts(self) -> list[tuple[Any, list[Any], bool]]:
-        """Of each argument: it, its leaves with their axes, and whether an example has one of its own."""
+        """Each argument, its leaves with their axes, and whether each example has its own."""
         leaves = iter(self.leaves)
         parts = [[next(leaves) for _ in pytree.tree_leaves(x)] for x in self.args]
         return [(x, part, any([k is not None for _, k in part])) for x, part in zip(self.args, parts, strict=True)]
 
     def examples(self) -> Iterator[list[Any]]:
-        """The arguments of f for each example. What all of them share is the object that was given."""
+        """The arguments of f for each example. A shared argument is the object that was given."""
         parts = self.parts()
         for k in range(self.size):
             yield [

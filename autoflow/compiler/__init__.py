@@ -1,4 +1,4 @@
-"""A recorded function as a program: ``af.compile``. Reading order, which is also the way of a function:
+"""A recorded function as a program: ``af.compile``. Reading order, which is also the path of a function:
 
 trace/     from a function to a program
     traced.py          arrays that write down what NumPy does with them
@@ -18,7 +18,7 @@ run/       from a program to numbers
     tiles.py           how blocks run, in threads
     scalars.py         programs of numbers run on Python's floats
 engine.py              engine="numpy", and what an engine is: ``options`` and ``prepare``
-llvm/      engine="llvm": from a program to loops of our own, as machine code
+llvm/      engine="llvm": from a program to our own loops, as machine code
 jax/       engine="jax": from a program to XLA, by the names in jax.numpy
 signature.py           which calls share a program
 compiled.py            af.compile: guards, and the cache

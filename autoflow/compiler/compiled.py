@@ -1,8 +1,8 @@
 """``af.compile``: a function as a program, recorded at the first call and replayed at the later ones.
 
 This file finds the program for a call (signature.py, the guards), keeps a bounded number of programs, and puts results
-back into the containers that the function returned. A call with the same kind of arguments as the one before takes the
-short way: only shapes and dtypes are compared.
+back into the containers that the function returned. A call with the same kind of arguments as the one before takes a
+short cut: only shapes and dtypes are compared.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def engine_of(name: str) -> Any:
 class Compiled(FunctionOfFunction, Generic[P, R]):
     """What :func:`compile` returns: call it like the function. ``plan()`` shows what it does.
 
-    A copy, and what comes out of a pickle, has the function and the options, but no recorded program.
+    A copy, like an unpickled one, has the function and the options, but no recorded program.
     """
 
     def __init__(self, f: Callable[P, R], how: dict[str, Any]) -> None:
@@ -157,7 +157,7 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
         return results
 
     def run_eagerly(self, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-        """The result of the function, as a program returns it: new arrays instead of nodes and NumPy's numbers."""
+        """The function's result as a program returns it: new arrays instead of nodes and NumPy's numbers."""
         results = self.f(*args, **options)
         return pytree.tree_map(lambda x: np.array(value_of(x)) if has_dtype(x) else x, results)
 
@@ -207,9 +207,9 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
         return entry
 
     def plan(self, *args: Any, profile: bool = False) -> PlanReport:
-        """What the program does that was used last, or the one for ``args``: calls, buffers, bytes, as a table and as a
-        picture. ``profile``: also how long each call takes; without ``args`` it runs with random numbers. Raises
-        CompileError if nothing was recorded yet, or random numbers will not do.
+        """What the last used program does, or the one for ``args``: calls, buffers, bytes, as a table and as a picture.
+        ``profile``: also how long each call takes; without ``args`` it runs with random numbers. Raises CompileError if
+        nothing has been recorded, or random numbers will not do.
 
         >>> import autoflow as af
         >>> f = compile(lambda x: np.tanh(x * 2.0).sum())
@@ -233,9 +233,9 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
 
     def program(self, *args: Any) -> ProgramText:
         """The recorded program for ``args``, or for arguments like those of the last recording: an object whose
-        ``to_python()`` and ``to_javascript()`` write it as source that needs nothing of autoflow.
+        ``to_python()`` and ``to_javascript()`` write it as source that does not need autoflow.
 
-        Raises CompileError if the function cannot be compiled, or if nothing was recorded yet.
+        Raises CompileError if the function cannot be compiled, or if nothing has been recorded.
 
         >>> import autoflow as af
         >>> af.compile(af.grad(lambda x: np.sum(x**2))).program(np.ones(3))
@@ -298,8 +298,8 @@ class Entry:
         return self.run(arrays)
 
     def found_outside(self, arrays: list[Any]) -> tuple[int, ...]:
-        """The ids of arguments that are arrays which the function also finds outside; 0 for the others; () if no
-        argument is. For ``x is W``."""
+        """The ids of arguments that are also arrays from outside; 0 for the others; () if there are none. For
+        ``x is W``."""
         found = [id(x) if id(x) in self.outside else 0 for x in arrays]
         return tuple(found) if any(found) else ()
 
@@ -333,14 +333,14 @@ class Entry:
 
 
 def wants_nodes(leaves: list[Any]) -> bool:
-    """Are we in a recording or a transform that wants nodes, or has one of these arguments a history?"""
+    """Are we in a recording or a transform that needs nodes, or does one of these arguments have a history?"""
     m = modes()
     inside = any([isinstance(x, Traced) for x in leaves]) or m.depth or m.layer or m.listeners or m.strict
     return bool(inside or (m.recording and any([gradient_target(x) is not None for x in leaves])))
 
 
 def size_of_numbers(x: Any) -> float:
-    """The largest finite one of an array."""
+    """The largest finite number of an array, in size."""
     x = np.asarray(value_of(x))
     if x.dtype.kind not in "fciub":
         return 0.0
@@ -349,8 +349,8 @@ def size_of_numbers(x: Any) -> float:
 
 
 def check_equal(eager: Any, ours: Any, name: str, accuracy: float = 1e-10, scale: float = 0.0) -> None:
-    """Raise CompileError unless both results are equal: to ``accuracy``, of the largest number in an array or, since
-    large ones may cancel, of ``scale``."""
+    """Raise CompileError unless both results are equal: to ``accuracy``, relative to the largest number in an array or,
+    since large ones may cancel, to ``scale``."""
     one, other = pytree.tree_leaves(eager), pytree.tree_leaves(ours)
     if shape_of(eager) != shape_of(ours):
         raise CompileError(f"the compiled {name} returned {len(other)} things, eager code {len(one)}: {DIFFERS}")
@@ -382,7 +382,7 @@ def compile(
 
     f : a function of arrays, numbers, and lists, tuples, dicts and dataclasses of them: NumPy code,
         ``af.value_and_grad(...)``, a whole training step that returns its new parameters.
-    fallback : run eagerly what cannot be compiled. Without it there is an error that says why.
+    fallback : run eagerly what cannot be compiled. Without it that is an error that says why.
     verify : which calls with a program run ``f`` as well and compare: "second" the second one, which finds what differs
         from call to call; True every one; n the second, fourth, eighth ... and every n-th; False none.
     watch : False does not compare the contents of arrays from outside that the program reads at every run, nor of
@@ -392,8 +392,8 @@ def compile(
     limit : how many programs are kept, one per signature; the least recently used is dropped.
     checkpointing : "balanced" computes results of elementwise functions again instead of keeping them for the
         backward pass: less memory, more time.
-    engine : "numpy" replays NumPy's calls. "llvm" (extra ``autoflow[llvm]``) compiles what it can into loops of its
-        own, mainly for small arrays and numbers; the rest stays NumPy's calls. "auto" uses it where it is installed.
+    engine : "numpy" replays NumPy's calls. "llvm" (extra ``autoflow[llvm]``) compiles what it can into its own loops,
+        mainly for small arrays and numbers; the rest stays NumPy's calls. "auto" uses it where it is installed.
         "jax" (extra ``autoflow[jax]``) gives the whole program to XLA, for a GPU or TPU: ``docs/jax.md``. Raises
         ImportError if llvmlite or JAX is missing; see ``docs/speed.md``.
     cache : with "llvm", a folder in which machine code is kept for later processes, created if missing. It is run,
@@ -415,10 +415,10 @@ def compile(
     such as parameters, should be arguments; a large array outside takes time to compare (10⁶ numbers 0.4 ms).
     ``docs/guarantees.md`` lists changes that are not noticed and need ``verify=n``.
 
-    In doubt, a compiled function is the function. An exception in a run makes the call again eagerly, and that is the
-    answer; so are warnings and errors of NumPy (``np.errstate``, warnings as errors) that its caller does not ignore.
-    An unused value is not computed, and cannot warn, unless its call may raise an error (``np.linalg.inv``); nor does
-    an overflow inside a product of matrices, or what is computed from constants.
+    In doubt, a compiled function is the function. After an exception in a run, or a warning or error of NumPy's that
+    the caller does not ignore (``np.errstate``, warnings as errors), the call is made again eagerly, and that is the
+    answer. An unused value is not computed, and cannot warn, unless its call may raise an error (``np.linalg.inv``);
+    neither do overflows inside a product of matrices, nor values computed from constants.
 
     Raises CompileError for anything that could differ at the next call: Python that asks for a value or a text
     (``if x.sum() > 0``, ``float(x)``, ``np.asarray(x)``, ``str(x)``); an exception that ``f`` catches while it is
@@ -426,8 +426,8 @@ def compile(
     random numbers drawn inside; arrays of a subclass of ndarray; the time; names looked up by text; ``next`` of an
     iterator from outside; writing into an argument or into something outside; a value that is kept outside; and at the
     second call, if the results are not those of ``f``. With an argument that has a history, inside another
-    transform, and in strict mode, ``f`` runs eagerly. (Else no gradient comes back to a Variable that ``f`` captures;
-    a later pass that reaches it gives an UnprovedWarning.)
+    transform, and in strict mode, ``f`` runs eagerly. (Otherwise no gradient comes back to a Variable that ``f``
+    captures; a later pass that reaches it gives an UnprovedWarning.)
 
     >>> import autoflow as af
     >>> @af.compile

@@ -2,7 +2,7 @@
 
 An engine is a module with two functions. ``options(how)`` checks the user's options, and returns what else must be
 kept of it. ``prepare(program, how)`` may rewrite the program, and returns the function that makes a *plan* of it for
-one more run at the same time. Of a plan the others know
+one more run at the same time. Others know these attributes of a plan:
 
     run(arrays)      the results for these inputs
     noticed.any      did NumPy have something to report?
@@ -48,6 +48,6 @@ def prepare(
 
 
 def plan_of(program: Program) -> Plan | Slots:
-    """The quick plan if it is a program of numbers."""
+    """The fast plan if it is a program of numbers."""
     order = program.order()
     return Slots(program, order) if of_numbers(order, program.outputs) else Plan(program, order=order)

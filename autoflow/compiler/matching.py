@@ -3,9 +3,9 @@
 A :class:`Value` is an array that will be computed, and how. It comes first.
 
 Then arguments are taken apart and results put together, for one signature, by closures that are made once.
-:func:`matcher` of the arguments of a recording is the function that says whether other arguments are of the same
-signature, and collects their arrays on the way. :func:`assembler` of its result puts arrays into the containers that
-the function returned. For other containers than tuples, lists and dicts there is no matcher: those calls are looked up.
+:func:`matcher` makes from the arguments of a recording the function that says whether other arguments have the same
+signature, and collects their arrays on the way. :func:`assembler` makes from its result the function that puts arrays
+into the same containers. Containers other than tuples, lists and dicts have no matcher: those calls are looked up.
 """
 
 from __future__ import annotations

@@ -6,13 +6,13 @@ wherever both are equal bit for bit. So the program is clean from the start (1 �
 constants are computed now). Unused values are simply not reached from the results.
 
 While recording, each value also has a ``sample``: the array that the call gave for the arguments of the first call. It
-says shapes and dtypes, and lets NumPy's own functions run; it never decides anything.
+tells shapes and dtypes, and lets NumPy's own functions run; it never decides anything.
 
-The second section has the rules that keep a program small: where another value has the same bits, a call is saved. A
-recorded backward pass does much that a person would not write down: it multiplies by ones, changes a sign twice, makes
-an array of equal numbers to multiply with. Each rule removes one such thing, and each is exact: no rule changes a bit
-of the result, not even of NaN and infinity (a zero may change its sign). So 0 · x is not 0 here (x may be infinite),
-and (2x) · 3 is not 6x (it is rounded twice). What they save is in ``benchmarks/README.md``.
+The second section has the rules that keep a program small: if another value has the same bits, a call is saved. A
+recorded backward pass does much that nobody would write by hand: it multiplies by ones, changes a sign twice, makes an
+array of equal numbers to multiply by. Each rule removes one such thing, and each is exact: no rule changes a bit of the
+result, not even of NaN and infinity (a zero may change its sign). So 0 · x is not 0 here (x may be infinite), and
+(2x) · 3 is not 6x (it is rounded twice). What they save is in ``benchmarks/README.md``.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class Program:
     # -- views
 
     def view(self, x: Value, name: str, how: Any, function: Callable[[Array], Array], sample: Any = None) -> Value:
-        """``function(x)``, which looks at x's memory in another way; ``name`` and ``how`` say which."""
+        """``function(x)``, another view of x's memory; ``name`` and ``how`` say which."""
         sample = function(x.sample) if sample is None else sample
         if x.kind == CONSTANT and name != "broadcast":
             return self.constant(sample)
@@ -144,7 +144,7 @@ class Program:
         return self.view(x, "transpose", axes, lambda a: a.transpose(axes))
 
     def as_array(self, x: Value) -> Value:
-        """A number of NumPy's as a 0-d array: other methods return views of it, and it can be written into."""
+        """A NumPy number as a 0-d array: methods return views of it, and it can be written into."""
         return self.view(x, "reshape", (), lambda a: np.reshape(np.asarray(a), ()), np.asarray(x.sample))
 
     def broadcast(self, x: Value, shape: tuple[int, ...], sample: Any = None) -> Value:
@@ -183,8 +183,8 @@ class Program:
         return self.add(value, key)
 
     def in_memory(self, v: Value) -> Value:
-        """v for a call that may ask in which order its elements lie: what a simplification has made a repetition of a
-        smaller array is a new one, as in eager code, and views of it look at that."""
+        """v for a call that may ask in which order its elements lie: if a simplification has made it a repetition of a
+        smaller array, a new array, as in eager code, and views of it look at that."""
         if v.kind != VIEW:
             return v
         if v.options[0] == "broadcast" and v.dtype.kind in "biufc" and all(v.sample.strides):
@@ -220,8 +220,8 @@ class Program:
 
 
 def with_numbers(function: Callable[..., Any], take: dict[int, Callable[[Any], Any]]) -> Callable[..., Any]:
-    """``function``, called with NumPy's numbers or with 0-d arrays, as in eager code: some other methods and last bits
-    are theirs. ``take``: by place, what makes the one or the other of an array."""
+    """``function``, called with NumPy's numbers or with 0-d arrays, as in eager code: their methods and last bits may
+    differ. ``take``: by place, the function that makes one or the other of an array."""
 
     def call(*arrays: Array) -> Any:
         return function(*[take[k](x) if k in take else x for k, x in enumerate(arrays)])
@@ -248,8 +248,8 @@ def new_value(
     kind: str, function: Any, args: tuple[Value, ...], options: Any, shape: tuple[int, ...], number: float,
     like: Any = (),
 ) -> Value:  # fmt: skip
-    """A new value, to be computed at the time ``number``. ``like``: what has its dtype and the order of its axes; the
-    dtype, if nothing has that; else the dtype is that of its first operand."""
+    """A new value, to be computed at the time ``number``. ``like``: a value with its dtype and order of axes, or the
+    dtype alone; by default the dtype is that of its first operand."""
     v = Value(kind, function, args, options, None)
     v.shape, v.number, v.layout = shape, number, getattr(like, "layout", None)
     v.dtype = args[0].dtype if isinstance(like, tuple) else getattr(like, "dtype", like)
@@ -301,8 +301,8 @@ def rebuild_outputs(outputs: list[Value], new: dict[Value, Value]) -> list[Value
 
 
 def commutes(f: Any, x: Value, y: Value) -> bool:
-    """f(x, y) = f(y, x)? Then the operands are brought into one order, and equal calls are seen to be equal. (Not of
-    complex numbers: each product is a sum of two, and the processor rounds only one of them. Texts are joined.)"""
+    """f(x, y) = f(y, x)? Then the operands are put in one order, so that equal calls are recognised. (Not for complex
+    numbers: each product is a sum of two, and the processor rounds only one of them. Texts are joined.)"""
     return f in (np.add, np.multiply) and all([v.dtype is None or v.dtype.kind in "biuf" for v in (x, y)])
 
 
@@ -328,7 +328,7 @@ def number_in(x: Value) -> Any:
 
 
 def unspread(x: Value) -> Value:
-    """What ``x`` repeats, if it is only a broadcast: ufuncs broadcast by themselves."""
+    """The array that ``x`` repeats, if it is only a broadcast: ufuncs broadcast by themselves."""
     return x.args[0] if x.kind == "view" and x.options[0] == "broadcast" else x
 
 
@@ -349,7 +349,7 @@ def simpler(p: Program, f: Any, args: tuple[Value, ...], sample: Any) -> Value |
 
 
 def same_kind(x: Value, sample: Any) -> bool:
-    """Has x the shape and dtype of the sample, and its order of axes in memory, in which sums add? Of 0-d ones: are
+    """Does x have the shape and dtype of the sample, and its order of axes in memory, in which sums add? If 0-d: are
     both arrays, or both numbers?"""
     if not sample.shape and isinstance(x.sample, np.ndarray) is not isinstance(sample, np.ndarray):
         return False

@@ -5,8 +5,8 @@ right, one column per call, and each row is a buffer; a bar is a value in it, fr
 one that reads it.
 
 ``compiled.plan(*args, profile=True)`` also measures. The step runs as often as fits into some time, once as it is and
-once with a clock around each of its calls. Of each call the least time counts: a machine is disturbed by others, and
-only ever becomes slower by that.
+once with a clock around each of its calls. For each call the shortest time counts: other programs disturb a machine,
+and only ever make it slower.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class PlanReport:
         return ""
 
     def operand_name(self, x: Value) -> str:
-        """An operand; a view by the value that it shows."""
+        """An operand; for a view the value that it shows."""
         while not self.names[x] and x.args:
             x = x.args[0]
         return self.names[x] or x.name
@@ -175,7 +175,7 @@ clock = time.perf_counter
 
 
 class Timer:
-    """A call of a plan, and the least time that it has taken."""
+    """A call of a plan, and the shortest time that it has taken."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function, self.best = function, math.inf
@@ -225,7 +225,7 @@ def in_units(seconds: float) -> str:
 
 
 def profile_entry(entry: Any, arrays: Sequence[Array] | None) -> Profile:
-    """The profile of a recorded program; without arguments with random ones between 0.5 and 1.5."""
+    """The profile of a recorded program; by default with random arguments between 0.5 and 1.5."""
     given = arrays if arrays is not None else [random_input(v) for v in entry.program.inputs]
     try:
         return Profile(entry.plan(), entry.plan(), given)
@@ -236,13 +236,13 @@ def profile_entry(entry: Any, arrays: Sequence[Array] | None) -> Profile:
 
 
 def random_input(v: Value) -> Array:
-    """An array of the shape, dtype and order of an argument: between 0.5 and 1.5; of integers 1."""
+    """An array of the shape, dtype and order of an argument: between 0.5 and 1.5; integers are 1."""
     flat = np.random.default_rng(0).uniform(0.5, 1.5, math.prod(v.shape)).round(0 if v.dtype.kind in "iub" else 17)
     return shape_buffer(np.maximum(flat, v.dtype.kind in "iub").astype(v.dtype), v.shape, v.layout)
 
 
 def measure(run: Callable[[], Any]) -> tuple[float, int]:
-    """The least time of a run, and how many there were: at least two, since the first finds cold caches."""
+    """The shortest time of a run, and how many there were: at least two, since the first finds cold caches."""
     timer, runs, end = Timer(run), 0, clock() + SECONDS
     while runs < 2 or (clock() < end and runs < MOST):
         timer()

@@ -1,7 +1,7 @@
 """What decides which program is right for a call: containers, shapes, dtypes, layouts, and values other than arrays.
 
-Arguments that are equal need not be alike: ``frozenset({1}) == frozenset({True})``, and a class may call any two of its
-objects equal. So numbers and text count by type and value, and everything else by what it is: the same object.
+Equal arguments need not be alike: ``frozenset({1}) == frozenset({True})``, and a class may call any two of its objects
+equal. So numbers and text are compared by type and value, and everything else by identity.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@
     af.register_rule(f, x=lambda g, x: ...)      a function of another library
 
 ``x``, ``y`` are the arguments by their names, ``z`` the result, ``g`` = dL/dz; a derivative names what it reads. ``g``
-comes first, and may have another name. ``ans`` is the result as well, also where an argument is called ``z``.
+comes first, and may have another name. ``ans`` is the result, too, even if an argument is called ``z``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from ..rules import RULES
 from ..table import table
 from ..table.shapes import has_gradient
 from ..table.table import COMPOSED, MISSING, Example, Rule
-from ..table.vjps import in_kind_of, place_of, vjp_by_position
+from ..table.vjps import in_kind_of, needs_of, vjp_by_position
 from .joint import call_on_numbers, check_history, check_numbers_read, own_gradient, own_result
 
 Derivative = Callable[..., Any]
@@ -70,7 +70,7 @@ def primitive(
     others, at any place, may be anything: functions, texts, None, plain arrays. ``label`` and ``latex`` (with
     ``$x`` for an argument) are for pictures. ``elementwise=True``: arguments broadcast, and the table undoes that in
     the derivatives.
-    ``writable=True``: the function gets copies of arrays, for one that writes into them, or is in Cython and takes no
+    ``writable=True``: the function gets copies of arrays, in case it writes into them, or is in Cython and takes no
     read-only array.
 
     >>> import autoflow as af
@@ -93,7 +93,7 @@ def primitive(
 
 
 def with_copies(function: Any) -> Any:
-    """``function``, which gets arrays of its own."""
+    """``function``, which gets its own copies of arrays."""
 
     @functools.wraps(function)
     def copying(*args: Any, **options: Any) -> Any:
@@ -127,8 +127,8 @@ def register_rule(
 ) -> F:  # fmt: skip
     """Give a function of another library a row in the table of derivatives.
 
-    function : a ufunc, which then takes nodes itself; or any other function of arrays. Such a function cannot know of
-        nodes, so call the returned function instead.
+    function : a ufunc, which then takes nodes itself; or any other function of arrays. Such a function does not know
+        about nodes, so call the returned function instead.
     **derivatives : one per argument through which gradients flow, by its name.
     label, latex : for pictures; ``$x`` in the LaTeX is an argument.
     arguments : their names, if Python does not know them (ufuncs: the names of the derivatives, else x, y, ...).
@@ -136,7 +136,7 @@ def register_rule(
     domain, examples : where the row can be tested, and the calls to test it with: ``autoflow.rules.of((2, 3),
     axis=1)``.
 
-    Raises ValueError if the function has a row already, unless ``replace=True``. Then older graphs use the new row,
+    Raises ValueError if the function already has a row, unless ``replace=True``. Then older graphs use the new row,
     too.
 
     >>> import autoflow as af
@@ -181,7 +181,7 @@ def _register(
     if function in OWN and not isinstance(function, np.ufunc) and old.names != row.names:
         row.count_with(old)
         RULES[function] = row  # what was recorded keeps the old one, which has the order of its operands
-    elif old is not row:  # in many closures already: let the old row become the new one
+    elif old is not row:  # many closures hold it: let the old row become the new one
         _become(old, row)
     OWN.add(function)
     if function in FORWARD:
@@ -190,7 +190,7 @@ def _register(
 
 
 def parameters_of(function: Any, names: tuple[str, ...], derivatives: dict[str, Any]) -> list[inspect.Parameter]:
-    """The parameters of a function, by its signature or as they were given."""
+    """The parameters of a function, from its signature or as given."""
     if isinstance(function, np.ufunc):
         names = names or (tuple(derivatives) if len(derivatives) == function.nin else tuple("xyzuvw"[: function.nin]))
         names = names[: function.nin]
@@ -206,8 +206,8 @@ def parameters_of(function: Any, names: tuple[str, ...], derivatives: dict[str, 
 
 
 class OwnRule(Rule):
-    """A row of a user's: its arguments come in the function's order, and a node where no derivative is known is refused
-    (in our own rows, as the condition of np.where, it is known to be zero)."""
+    """A user's row: its arguments come in the function's order, and a node where no derivative is known is refused (in
+    our own rows, as for the condition of np.where, it is known to be zero)."""
 
     __slots__ = ()
 
@@ -230,7 +230,7 @@ class OwnRule(Rule):
 
 
 def _row(function: Any, parameters: list[inspect.Parameter], derivatives: Any, elementwise: bool | None) -> Rule:
-    """The row, with what a user's functions need in addition: arguments in any order, keyword-only options, and checks
+    """The row, with what users' functions need in addition: arguments in any order, keyword-only options, and checks
     of the results. Arguments that have a derivative come first in the row; all others are options, which may be
     anything. All arguments of a ufunc are arrays."""
     given = [p.name for p in parameters]
@@ -276,10 +276,8 @@ def _row(function: Any, parameters: list[inspect.Parameter], derivatives: Any, e
 
 
 def _add_push(row: Rule, k: int, tangent: Derivative, result: tuple[str, ...]) -> None:
-    """Let forward mode use ``tangent`` for the row, and keep the values that it reads as well."""
-    words = list(inspect.signature(tangent).parameters)[1:]
-    places = {name: j for j, name in enumerate(row.names)} | dict.fromkeys(result, -1)
-    needs = tuple([place_of(word, places) for word in words])
+    """Let forward mode use ``tangent`` for the row, and keep the values that it reads, too."""
+    needs = needs_of(tangent, {name: j for j, name in enumerate(row.names)} | dict.fromkeys(result, -1))
     pushes = row.pushes or (None,) * row.operands
     row.pushes = (*pushes[:k], _checked_vjp(vjp_by_position(tangent, needs), row, k, of=-1), *pushes[k + 1 :])
     row.needs = (*row.needs[:k], (*(row.needs[k] or ()), *needs), *row.needs[k + 1 :])
@@ -288,8 +286,8 @@ def _add_push(row: Rule, k: int, tangent: Derivative, result: tuple[str, ...]) -
 def checked_derivative(
     function: str, name: str, derivative: Derivative, names: tuple[str, ...], result: tuple[str, ...]
 ) -> Derivative:
-    """The derivative, if its arguments make sense: first g, then the values it reads. Others may have a default,
-    as in ``lambda g, x, k=k: ...``, and keep it. Raises TypeError else."""
+    """The derivative, if its arguments make sense: first g, then the values it reads. Others need a default, as in
+    ``lambda g, x, k=k: ...``, and keep it. Otherwise raises TypeError."""
     parameters = list(inspect.signature(derivative).parameters.values())
     known = {*names, *result} | {f"{word}_{what}" for word in (*names, *result) for what in ("shape", "dtype")}
     words = [p.name for p in parameters]
@@ -344,7 +342,7 @@ def _checked_vjp(vjp: Any, row: Rule, k: int, of: int | None = None) -> Any:
 
 
 def _become(old: Rule, new: Rule) -> None:
-    """Replace the contents of a row that others refer to by those of another row; the counter of its name continues."""
+    """Replace the contents of a row that others refer to with those of another row; its counter continues."""
     old.__class__ = type(new)
     for slot in Rule.__slots__:
         setattr(old, slot, getattr(new, slot))

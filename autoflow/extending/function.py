@@ -1,8 +1,7 @@
 """Functions of your own: an Operation whose value and derivative you compute.
 
-:class:`Function` is for a computation that remembers things between its forward and its backward, or that has several
-results. For a derivative that is a formula see ``custom.py``. As everywhere else, the operation has a row, and its node
-a record.
+:class:`Function` is for a computation that keeps things from forward for backward, or that has several results. For a
+derivative that is a formula see ``custom.py``. As everywhere else, the operation has a row, and its node a record.
 """
 
 from __future__ import annotations
@@ -101,7 +100,7 @@ class Function:
     __module__ = "autoflow"
 
     def __init__(self, *_: Any, **__: Any) -> None:
-        raise TypeError(f"a {type(self).__name__} is not to be made, but applied: {type(self).__name__}.apply(...)")
+        raise TypeError(f"do not make a {type(self).__name__}, but apply it: {type(self).__name__}.apply(...)")
 
     @staticmethod
     def forward(ctx: Any, *args: Any, **options: Any) -> Any:
@@ -138,7 +137,7 @@ class Function:
 
 
 class RecordPlace:
-    """What ``ctx`` holds of an argument or result of forward that the record keeps: it notices writes into them."""
+    """What ``ctx`` holds in place of an argument or result of forward: the record keeps it, and notices writes."""
 
     __slots__ = ("is_result", "k")
 
@@ -156,14 +155,14 @@ class Application:
         self.cls, self.ctx, self.names, self.nresults, self.several = cls, ctx, names, len(answers), several
         self.places = [k for k, x in enumerate(inputs) if isinstance(x, NodeRole) or type(x) in NODE_TYPES]
         known = [(z, RecordPlace(True, j)) for j, z in enumerate(answers)]
-        for i, k in enumerate(self.places):  # what forward returns and was given moves with the arguments of both
+        for i, k in enumerate(self.places):  # an argument that forward returns moves with arguments and results
             known.insert(0 if ctx.needs_input_grad[k] else len(known), (plain[k], RecordPlace(False, i)))
         self.changed: list[str] = []  # attributes in which there are places
         found: list[RecordPlace] = []
 
         def keep(x: Any, holders: int) -> Any:
-            """The place of an argument or a result; a copy of what lies in their memory, or is a buffer that others
-            than these ``holders`` have, and may fill again."""
+            """The place of an argument or a result; a copy of an array in their memory, or of a buffer that others than
+            these ``holders`` have, and may fill again."""
             if place := next((place for y, place in known if y is x), None):
                 found.append(place)
                 return place
@@ -192,7 +191,7 @@ class Application:
         return joint.step_row(self.cls, self.cls.__name__, [self.names[k] for k in self.places], needs, more)
 
     def compared_in_runs(self) -> dict[str, Any]:
-        """What a checkpoint compares, besides arguments and results that are arrays: what backward will find in ctx."""
+        """What a checkpoint compares, besides arrays among arguments and results: the contents of ctx for backward."""
         return vars(self.ctx)
 
     def __call__(self, g: Any, saved: Sequence[Any]) -> list[Any]:
@@ -220,7 +219,7 @@ class Application:
         return [joint.own_gradient(x, grads, 2) for x in self.check_answer(self.cls.backward(ctx, *grads), record)]
 
     def find(self, name: str, saved: Sequence[Any], x: Any) -> Any:
-        """What ``ctx`` kept, as backward gets it: what is at a place; in a recorded pass as a node."""
+        """What ``ctx`` kept, as backward gets it: the array at a place; in a recorded pass as a node."""
         record, again = saved[-1], modes().recording
         if not isinstance(x, RecordPlace):
             return self.as_node(name, record, x) if again else x
@@ -288,7 +287,7 @@ def arguments(cls: Any, args: Any, options: dict[str, Any]) -> tuple[list[str], 
 
 
 def create_operation(result: Any, opmethod: str, operands: tuple[Any, ...], name: str | None) -> Any:
-    """``Operation.create_node``: a value made elsewhere, with the rule of that name in the table, or one set later."""
+    """``Operation.create_node``: a value made elsewhere, with the rule of that name in the table, or a later one."""
     inputs = [x for x in operands if x is not None]
     row = next((r for r in RULES.values() if r.name == opmethod and r.operands == len(inputs)), None)
     row = row if row is not None else custom_row(opmethod, len(inputs), None)
@@ -308,7 +307,7 @@ def custom_row(name: str, n: int, f: Any) -> Rule:
     def send(g: Any, saved: tuple[Any, ...]) -> Any:
         if f is None:
             raise lost(f"there is no rule called {name!r} in the table: set one, node.grad_fn = lambda g: ...")
-        sent = f(np.array(g) if isinstance(g, np.generic) else g.copy())  # others may read the same one
+        sent = f(np.array(g) if isinstance(g, np.generic) else g.copy())  # others may read the same array
         sent = list(sent) if isinstance(sent, (tuple, list)) else [sent]
         return [joint.own_gradient(x, [g], 2) for x in sent]
 

@@ -7,8 +7,8 @@ Several results. The computation has one record, which has no value of its own; 
 
     x -> Split_0 -> part_0, part_1
 
-What a part sends back is a :class:`Parts` with one entry, and sums of Parts have the entries of both. So the engine,
-which asks of gradients only that they add, brings the record all of them at once, and its joint function runs once.
+A part sends back a :class:`Parts` with one entry, and sums of Parts have the entries of both. So the engine, which only
+needs gradients that can be added, brings the record all of them at once, and its joint function runs once.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from ..nodes.versions import FreedArray, is_alone, owner_of
 from ..table.shapes import Array, is_on_host
 from ..table.table import MISSING, Rule, new_row
 
-NOTHING = FreedArray(np.empty(0))  # stands for the value of a record that has several results: no number, so no scalar
+NOTHING = FreedArray(np.empty(0))  # the value of a record that has several results: no number, so not a scalar
 
 
-ROWS_OF: WeakKeyDictionary[type, dict[Any, Rule]] = WeakKeyDictionary()  # of each class of steps, or Function
+ROWS_OF: WeakKeyDictionary[type, dict[Any, Rule]] = WeakKeyDictionary()  # for each class of steps, or Function
 kind_called = functools.cache(Kind)  # by name
 
 
@@ -67,8 +67,8 @@ def joint_row(
 def step_row(
     kind: type, name: str, operands: Sequence[str] | int, needs: Sequence[int], options: Sequence[str] = ()
 ) -> Rule:
-    """The row of operations that keep a step behind their operands: an object that is called with (g, saved), as a
-    ``joint`` is. It is made once for each ``kind`` of step, operands and needs."""
+    """The row of operations that keep a step after their operands: an object that is called with (g, saved), like a
+    ``joint``. It is made once for each ``kind`` of step, operands and needs."""
     rows = ROWS_OF.setdefault(kind, {})
     key = operands if isinstance(operands, int) else tuple(operands), tuple(needs), tuple(options)
     if key not in rows:
@@ -107,15 +107,15 @@ def result_in_pass(record: Record, j: int, value: Array) -> Any:
 
 
 def one_root(records: Sequence[Record], seeds: Sequence[Array]) -> Record:
-    """One root for several: its pass sends each of ``records`` the seed that is its own."""
+    """One root for several: its pass sends each of ``records`` its own seed."""
     row = joint_row("results", len(records), joint=lambda g, saved: seeds)
     operands = [FreedArray(np.empty(r.shape, r.dtype)) for r in records]
     return new_record(row, tuple(records), (*operands, NOTHING))
 
 
 def made_by_forward(record: Record, value: Array, name: str) -> Any:
-    """An array that a Function's forward made and keeps as ``name``, as a node on the operands of ``record``. How it
-    depends on them is not known, so differentiating through it is an error."""
+    """An array that a Function's forward made and keeps as ``name``, as a node on the operands of ``record``. It is not
+    known how it depends on them, so differentiating through it is an error."""
 
     def refuse(g: Any, saved: Any) -> Any:
         raise LostGradientError(
@@ -134,7 +134,7 @@ def record_results(
     live: Callable[[int], bool] = lambda j: True,
 ) -> Any:  # fmt: skip
     """Plain results as nodes: Operations with ``row``; Constants where nothing is recorded, or ``live(j)`` is False. No
-    two share memory: a write into one would change the other, and only the history of the one."""
+    two share memory: a write into one would change both, but only one history."""
     values, parents, constants, mutable = operands
     shared = [any([np.may_share_memory(z, y) for y in results[:j]]) for j, z in enumerate(results)]
     results = [z.copy() if is_shared else z for z, is_shared in zip(results, shared, strict=True)]
@@ -154,24 +154,24 @@ def record_results(
 
 
 def check_history(sent: Any, gs: Sequence[Any], name: str) -> None:
-    """Did a user's derivative keep the history of ``gs``, dL/d(result) of each result? It is linear in them, so what
-    does not depend on one of them is zero."""
+    """Did a user's derivative keep the history of ``gs``, dL/d(result) for each result? It is linear in them, so a
+    gradient that depends on none of them has to be zero."""
     sources = [gradient_target(g) for g in gs] if modes().recording else []
     if not sources or any([source is None for source in sources]):
         return
     if not any([is_made_from(gradient_target(sent), source) for source in sources]) and np.any(value_of(sent)):
         raise LostGradientError(
-            f"the derivative of {name} lost the history of g, so what is differentiated again would be silently zero: "
-            f"compute with g itself and NumPy functions, not with g.value, float(g) or np.asarray(g)"
+            f"the derivative of {name} lost the history of g, so second derivatives would be silently zero: compute "
+            f"with g itself and NumPy functions, not with g.value, float(g) or np.asarray(g)"
         )
 
 
 def check_numbers_read(again: Callable[[Any], Sequence[Any]], sent: Sequence[Any], given: Any, name: str) -> None:
     """Raise LostGradientError if a derivative that is differentiated again reads numbers of its arguments past us.
 
-    It is run once more with nodes in whose memory other numbers are (``transforms/evaluation.py`` says more). ``again``
-    does that; it gets the function that makes such a node of each of its arguments. ``given``: all of them. No
-    code can read the numbers of arrays that hide a batch, or that are being compiled, without asking.
+    It is run once more with nodes whose memory holds other numbers (see ``transforms/evaluation.py``). ``again`` does
+    that; it gets the function that makes such a node from each argument. ``given``: all arguments. No code can read the
+    numbers of arrays that hide a batch, or that are being compiled, without asking.
     """
     readable = [x for x in given if gradient_target(x) is not None and is_on_host(x)]
     if not modes().recording or modes().shadow or not readable:
@@ -181,7 +181,7 @@ def check_numbers_read(again: Callable[[Any], Sequence[Any]], sent: Sequence[Any
         if all([a is b or np.array_equal(a, b, equal_nan=True) for a, b in pairs]):  # both may be None
             return
     raise LostGradientError(
-        f"the derivative of {name} is differentiated again, and reads numbers of g, or of what it was given, without "
+        f"the derivative of {name} is differentiated again, and reads numbers of g, or of its arguments, without "
         f"asking the nodes: np.full(n, g), np.array([g, g]), np.asarray(x). So a term would be missing. Use "
         f"np.broadcast_to, af.full, af.array or np.stack."
     )
@@ -195,14 +195,14 @@ def make_shadowed(x: Any) -> Any:
 
 
 def is_made_from(record: Any, source: Any) -> bool:
-    """Does this record depend on that one? (What is older cannot.)"""
+    """Does this record depend on that one? (Older records cannot.)"""
     newer = () if record is None else ancestors(record, lambda found: found.number > source.number)
     return any(found is source for found in newer)
 
 
 def call_on_numbers(f: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
     """The result of a user's function, which gets plain arrays. Raises LostGradientError if it reads numbers of nodes
-    that it captures; that is looked at in its first call."""
+    that it captures, which is checked in its first call."""
     answer, switches = apart().call(f, *args, **options), modes()
     if switches.recording and not switches.depth and not switches.shadow and switches.prove != "never":
         for check in CAPTURED:
@@ -212,9 +212,8 @@ def call_on_numbers(f: Any, args: Sequence[Any], options: dict[str, Any]) -> Any
 
 def own_result(z: Any, inputs: Sequence[Any], holders: int | None = 0) -> Array:
     """The result of a user's function as a plain array that shares no memory with its arguments, nor with a buffer that
-    the function keeps and may fill again: besides ``holders`` names of the caller's nothing holds it (None: not asked).
-    Raises LostGradientError for a node with a history: the function gets plain arrays, so it has used one from
-    outside."""
+    the function keeps and may fill again: only ``holders`` names of the caller's hold it (None: not checked). Raises
+    LostGradientError for a node with a history: the function gets plain arrays, so it has used a node from outside."""
     if modes().recording and gradient_target(z) is not None:
         raise lost(
             f"the function returned {z.name}, a node with a history, though it was given plain arrays: it has used a "
@@ -229,7 +228,7 @@ def own_result(z: Any, inputs: Sequence[Any], holders: int | None = 0) -> Array:
 
 
 def own_gradient(sent: Any, gs: Sequence[Any], holders: int) -> Any:
-    """The same of what a user's derivative returns, which may be one of ``gs``, the gradients that it was given."""
+    """The same for the result of a user's derivative, which may be one of ``gs``, the gradients that it was given."""
     if is_alone(sent, holders + 1) or any([owner_of(sent) is owner_of(g) for g in gs if g is not None]):
         return sent
     return sent.copy(order="K")

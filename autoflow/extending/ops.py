@@ -43,7 +43,7 @@ def _register(name: str, function: Any, replace: bool) -> Any:
 
 
 def register_function(name: str, apply: _F, *, replace: bool = False) -> _F:
-    """Let ``af.ops.name(...)`` be a function with a derivative of its own, such as ``Square.apply`` or a primitive.
+    """Make ``af.ops.name(...)`` a function with its own derivative, such as ``Square.apply`` or a primitive.
 
     Returns the function. Raises ValueError for a name that is taken, unless ``replace=True``.
 
@@ -64,7 +64,7 @@ def register_operation(name: str, function: None = None, *, replace: bool = Fals
 @overload
 def register_operation(name: str, function: _F, *, replace: bool = False) -> _F: ...
 def register_operation(name: str, function: Any = None, *, replace: bool = False) -> Any:
-    """Let ``af.ops.name(...)`` be a function that is written with NumPy functions, and so needs no derivative.
+    """Make ``af.ops.name(...)`` a function that is written with NumPy functions, and so needs no derivative.
 
     Also a decorator, ``@af.register_operation("swish")``. Otherwise as :func:`register_function`.
 

@@ -1,7 +1,7 @@
 """Solutions of equations, and how they change with the parameters of the equations. Reading order:
 
 equations.py  the implicit function theorem; Newton, Anderson, and the solvers that users bring
-linear.py     arguments in containers, as arrays and as one vector; nodes that a function uses besides them are refused;
+linear.py     arguments in containers, as arrays and as one vector; other nodes that a function uses are refused;
               linear systems, by a matrix or by products alone: linear_solve
 optima.py     root and fixed_point; argmin, also with equality constraints; af.minimize, by scipy.optimize
 """

@@ -2,8 +2,8 @@
 
 F stays 0 when θ changes, so ∂F/∂x dx + ∂F/∂θ dθ = 0. What comes back to θ, given g = dL/dx, is therefore −(∂F/∂θ)ᵀ u
 with (∂F/∂x)ᵀ u = g: one linear system and one vjp, both at the solution. How it was found does not matter, and nothing
-of the search is kept. Both are made of operations that have derivatives, and x in them is the solution again, so the
-second derivative (and every other) follows in the same way. Source: U. Dini, "Lezioni di analisi infinitesimale", 1878.
+of the search is kept. Both consist of operations that have derivatives, and their x is again the solution, so all
+higher derivatives follow in the same way. Source: U. Dini, "Lezioni di analisi infinitesimale", 1878.
 
 The solvers, of F(x) = 0 and of x = f(x), work on plain vectors: ours, SciPy's, and those that users bring.
 """
@@ -36,9 +36,9 @@ class Equation:
 
     name : of the public function, for messages.
     residual : F, of (x, *arrays): vectors (n,) in and out.
-    search : of (F at fixed arrays, x0, arrays), all of them plain: the solution, and what the solver said of it.
-    tol : of the largest residual. Solvers of ours aim lower.
-    scale : of (the residual at x0, x): in which units that is.
+    search : of (F at fixed arrays, x0, arrays), all of them plain: the solution, and the solver's message.
+    tol : the largest residual that is accepted. Our own solvers aim lower.
+    scale : of (the residual at x0, x): the unit of tol.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Equation:
             return np.array(x)  # not x0 itself, which is another operand
 
     def send_back(self, g: Array, x: Array, arrays: Sequence[Array]) -> tuple[Any, ...]:
-        """The gradients of x0, which gets none, and of the arrays, given that of the solution x."""
+        """None for x0, and the gradients of the arrays, given that of the solution x."""
         u = linear.solve_transposed(self.residual, x, arrays, g, self.how, f"the derivative of {self.name}")
         return (None, *linear.send_to_parameters(functools.partial(self.residual, x), arrays, u))
 
@@ -78,12 +78,12 @@ class Equation:
         raise ConvergenceError(
             f"{self.name} did not converge: the largest residual is {off:.3g}, the tolerance {bound:.3g} (at the start "
             f"it was {greatest(start):.3g}).{said} Begin nearer to a solution, allow more steps (maxiter), give another"
-            f" solver, or accept what was found with a larger tol: derivatives are as exact as the solution."
+            f" solver, or accept this x with a larger tol: derivatives are as exact as the solution."
         )
 
     def has_root_near(self, x: Array, end: Array, arrays: Sequence[Array]) -> bool:
         """Would a short step of Newton's method lead from x to a solution? The residual ``end`` at x is small, but so
-        was that at the start: either that was a solution already, or F is small everywhere, in units of farads, say."""
+        was the one at the start: either x0 was a solution, or F is small everywhere, in units of farads, say."""
         residual = self.residual
         _, push = linearize(lambda x: residual(x, *arrays), x, allow_unused=True)
         try:
@@ -105,15 +105,15 @@ def relative_to_start(start: Array, x: Array) -> float:
 
 
 def relative_to_x(start: Array, x: Array) -> float:
-    """The unit where a residual is a difference of two x: that of x, or of the first step, if it led to zero."""
+    """The unit if a residual is a difference of two x: the size of x, or of the first step, if that led to zero."""
     return max(greatest(start), greatest(x)) if np.isfinite(start).all() else greatest(x)
 
 
 class Problem:
-    """The common input of all functions of this room: the unknowns as a vector, θ as a list of arrays, where to start.
+    """The common input of all functions in this room: the unknowns as a vector, θ as a list of arrays, where to start.
 
     x0 : where the search begins, a tree of real numbers; it receives no gradient.
-    theta : a tree; its floats are what gradients flow to.
+    theta : a tree; gradients flow to its floats.
     """
 
     def __init__(self, x0: Any, theta: Any, name: str) -> None:
@@ -153,7 +153,7 @@ def newton(
 ) -> tuple[Array, str]:  # fmt: skip
     """Newton's method: x ← x − t d with ∂F/∂x d = F; t is halved while the residual would not become smaller.
 
-    flat : may F be the same for all x? Else that is a LostGradientError: it has left the graph.
+    flat : may F be the same for all x? If not, that is a LostGradientError: F has left the graph.
 
     Below ``aim`` it makes up to three more steps while they help: derivatives are as exact as x.
     """
@@ -195,7 +195,7 @@ def newton(
 def step_solver(
     residual: Callable[..., Array], x: Array, arrays: Any, how: linear.Solve, flat: bool
 ) -> Callable[[Array], Array]:  # fmt: skip
-    """The function that takes F to d with ∂F/∂x d = F; where the matrix is singular the shortest of the best d."""
+    """The function that takes F to d with ∂F/∂x d = F; if the matrix is singular, to the shortest of the best d."""
     if not how.is_dense(x.size):
         _, push = linearize(lambda x: residual(x, *arrays), x, allow_unused=flat)
         return lambda b: linear.solve_by_products(lambda v: value_of(push(v)), b, how, "a step of Newton's method")
@@ -229,7 +229,7 @@ def shortened_step(f: Callable[[Array], Array], x: Array, d: Array, size: float,
 def anderson(
     f: Callable[[Array], Array], x: Array, aim: float, maxiter: int, further: bool = True, memory: int = 10
 ) -> tuple[Array, str]:
-    """x = f(x) by iteration: x ← f(x), less the part of f(x) − x that the last steps can explain.
+    """x = f(x) by iteration: x ← f(x), minus the part of f(x) − x that the last steps can explain.
 
     further : go on below ``aim`` as long as each step halves f(x) − x: derivatives are as exact as x.
 
@@ -264,7 +264,7 @@ def anderson(
 
 
 def is_scipys(solver: Any) -> bool:
-    """Is it a function of SciPy, perhaps with some arguments fixed by functools.partial?"""
+    """Is it a SciPy function, perhaps with some arguments fixed by functools.partial?"""
     return (getattr(original(solver), "__module__", None) or "").partition(".")[0] == "scipy"
 
 
@@ -273,8 +273,8 @@ def original(solver: Any) -> Any:
     return solver.func if isinstance(solver, functools.partial) else solver  # Python makes one of several
 
 
-# SciPy's functions that take a Jacobian: its keyword, the methods that use it (None: no choice), and options
-# that make it go on: here a solution is wanted to rounding, and whether it is one we see ourselves.
+# SciPy's functions that take a Jacobian: its keyword, the methods that use it (None: no choice), and options that make
+# it continue: we want a solution to rounding, and check ourselves whether it is one.
 WITH_JACOBIAN: dict[str, tuple[str, Any, dict[str, Any]]] = {
     "fsolve": ("fprime", (None,), {"xtol": 1e-12, "full_output": True}),
     "root": ("jac", (None, "hybr", "lm"), {"tol": 1e-12}),
@@ -298,7 +298,7 @@ def call_scipy(
     try:
         answer = solver(lambda x, *_: f(x.astype(x0.dtype)), np.array(x0, float), **more)
     except Exception as error:
-        if type(error).__name__ == "NoConvergence":  # of SciPy, with what it has come to
+        if type(error).__name__ == "NoConvergence":  # SciPy's, with the last x
             return read_answer(error.args[0], x0)[0], "No convergence."
         if type(error) is RuntimeError:
             raise ConvergenceError(f"{getattr(original(solver), '__name__', 'the solver')} gave up: {error}") from error
@@ -315,7 +315,7 @@ def call_users(solver: Any, f: Callable[[Any], Any], x0: Array, layout: linear.L
 
 
 def as_numbers(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """``f`` for a solver that may differentiate it: without a history to be kept it returns plain arrays."""
+    """``f`` for a solver that may differentiate it: it returns plain arrays unless they have a history."""
 
     @functools.wraps(f)
     def call(x: Any) -> Any:

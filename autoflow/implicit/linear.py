@@ -1,11 +1,10 @@
 """Linear systems A x = b: by a matrix, or by products A v alone; and their derivatives.
 
 First how the arguments of a user's function become arrays that gradients flow to, which integrators need, too; trees of
-arrays as one vector, which is what solvers work on; and a search as one call, on numbers alone.
+arrays as one vector, which solvers work on; and a search as one call, on numbers alone.
 
-Then the systems. dA x + A dx = db, so what comes back to b is u with Aᵀ u = g, and what comes back to A is −u xᵀ: a
-system with the transposed matrix, whose products are those of a vjp. That system is differentiated in the same way, to
-any order.
+Then the systems. dA x + A dx = db, so the gradient of b is u with Aᵀ u = g, and that of A is −u xᵀ: a system with the
+transposed matrix, whose products are those of a vjp. That system is differentiated in the same way, to any order.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ def scipy_integrate() -> Any:
 
 
 def real_array(x: Any, name: str) -> Array:
-    """``x`` as an array of floats. Raises TypeError for complex numbers: the equation is that of real ones."""
+    """``x`` as an array of floats. Raises TypeError for complex numbers: the equation is one for real numbers."""
     x = as_array(x)
     if x.dtype.kind == "c":
         raise TypeError(f"{name} is complex: integrate real and imaginary part, np.concatenate([z.real, z.imag])")
@@ -48,7 +47,7 @@ def real_array(x: Any, name: str) -> Array:
 
 
 def taken_apart(args: Any) -> tuple[list[Array], Callable[[Sequence[Any]], Any]]:
-    """The arrays of floats in ``args``, however deep in lists, tuples, dicts and dataclasses, and the function that
+    """The arrays of floats in ``args``, at any depth in lists, tuples, dicts and dataclasses, and the function that
     puts others in their place. Whole numbers, text and functions stay where they are: nothing flows to them.
 
     >>> arrays, put = taken_apart(({"w": 2.0, "n": 3}, np.ones(2)))
@@ -79,9 +78,8 @@ def is_real(x: Any) -> bool:
 
 
 def refuse_hidden(values: Any, name: str, place: str = "args=(...)") -> None:
-    """Raise LostGradientError if a function of plain arrays has returned nodes: then it uses others than its arguments.
-
-    The integrator would take their numbers, and no gradient would come back to them.
+    """Raise LostGradientError if a function of plain arrays has returned nodes: then it uses nodes that are not among
+    its arguments. The integrator would take their numbers, and no gradient would come back to them.
     """
     found = [x for x in pytree.tree_leaves(values) if isinstance(x, NodeRole) and x.requires_grad]
     if found and modes().apart:
@@ -92,7 +90,7 @@ def refuse_hidden(values: Any, name: str, place: str = "args=(...)") -> None:
 
 
 def numbers_alone(z: Any, name: str) -> Any:
-    """The numbers of what such a function has returned; without a name nothing is refused."""
+    """The numbers in the result of such a function; without a name nothing is refused."""
     if name and isinstance(z, NodeRole):
         refuse_hidden(z, name)
     return value_of(z)
@@ -104,7 +102,7 @@ def plain_arrays(xs: Sequence[Array]) -> list[Array]:
 
 
 def unit(g: Array) -> Array:
-    """The largest number of a gradient, in size, plain; 1 where that says nothing."""
+    """The largest absolute value in a gradient, plain; 1 if that is 0 or not finite."""
     size = np.max(np.abs(plain_numbers(g)), initial=0.0)
     return np.where((size > 0) & np.isfinite(size), size, 1.0)
 
@@ -141,10 +139,10 @@ class Layout:
         self.eps = max([float(np.finfo(dtype).eps) for dtype in self.dtypes])
         self.containers = pytree.tree_map(lambda x: None, tree)  # without the arrays: a layout may outlive the call
         if not self.size:
-            raise InputError(f"{name} has no elements: there is nothing to be found")
+            raise InputError(f"{name} has no elements: there is nothing to find")
 
     def ravel(self, tree: Any, what: str) -> Array:
-        """A tree of these containers and shapes as a vector (n,). Raises InputError if it has others."""
+        """A tree of these containers and shapes as a vector (n,). Raises InputError for others."""
         if not pytree.is_container(self.containers):
             tree = as_array(tree)
         if pytree.tree_paths(tree) != pytree.tree_paths(self.containers):
@@ -172,7 +170,7 @@ class Layout:
 
 
 def is_list_of_numbers(x: Any) -> bool:
-    """As SciPy's users write a vector: ``[1.0, 2.0]``. (A list of arrays is a container.)"""
+    """Is it a vector as SciPy's users write it, ``[1.0, 2.0]``? (A list of arrays is a container.)"""
     rows = x if isinstance(x, list) else []
     inside = [v for row in rows for v in (row if isinstance(row, list) and row else [row])]
     return bool(inside) and all([isinstance(v, (int, float)) for v in inside])
@@ -184,8 +182,8 @@ def weak_dtype(arrays: Sequence[Any]) -> Any:
 
 
 def call_on_numbers(function: Callable[..., Array], arrays: Sequence[Array], name: str) -> Array:
-    """``function(*arrays)`` for a function that wants numbers: of NumPy arrays at once; of arrays that hide a batch or
-    that are being compiled, as one call that their library makes. ``function`` returns one plain array."""
+    """``function(*arrays)`` for a function that needs numbers: of NumPy arrays at once; of arrays that hide a batch or
+    are being compiled, as one call that their library makes. ``function`` returns one plain array."""
     values = [value_of(x) for x in arrays]
     if all([isinstance(x, (np.ndarray, np.generic)) for x in values]):
         return function(*values)
@@ -200,13 +198,13 @@ def call_on_numbers(function: Callable[..., Array], arrays: Sequence[Array], nam
         return function(*[x.astype(dtype) for x, dtype in zip(parts, dtypes, strict=True)])
 
     module, _, call.__name__ = name.replace("af.", "autoflow.").rpartition(".")
-    call.__module__, call.__qualname__ = module, call.__name__  # for those who say what they call
+    call.__module__, call.__qualname__ = module, call.__name__  # for messages that say what is called
     return call(np.concatenate([np.reshape(x, -1) for x in values]))
 
 
 def refuse_outside(values: Any, name: str) -> None:
-    """Raise an error if a function of plain arrays returns something else: then it uses nodes or traced arrays besides
-    its arguments, which would receive no gradient."""
+    """Raise an error if a function of plain arrays returns something else: then it uses nodes or traced arrays that are
+    not among its arguments, which would receive no gradient."""
     refuse_hidden(values, name, "theta")
     for x in map(value_of, pytree.tree_leaves(values)):
         if not isinstance(x, (np.ndarray, np.generic)) and not pytree.is_number(x):
@@ -278,7 +276,7 @@ class Operator:
     check: Callable[[Callable[[Array], Array], Array], None] | None = None
 
     def transpose(self) -> Operator:
-        """Aᵀ: its products are those that the pass back of v ↦ A v sends to v."""
+        """Aᵀ: its products are what the backward pass of v ↦ A v sends to v."""
 
         def at(*values: Array) -> Callable[[Array], Array]:
             _, pullback = vjp(self.at(*values), np.zeros(self.n, self.dtype), allow_unused=True)
@@ -300,12 +298,12 @@ class Operator:
 
     def send_back(self, g: Array, x: Array, values: Sequence[Array]) -> tuple[Any, ...]:
         """The gradients of b and the values, given that of the solution x."""
-        u, at = self.transpose().solve(g, *values), self.at  # the function is what a proof looks at
+        u, at = self.transpose().solve(g, *values), self.at  # a proof looks at the function
         return (u, *send_to_parameters(lambda *v: at(*v)(x), values, u))
 
 
 class Solution(Function):
-    """What ``system.find`` finds, and its derivative. system : an :class:`Operator`, or an equation, which has the same
+    """What ``system.find`` finds, and its derivative. system : an :class:`Operator` or an equation, which has the same
     methods; it depends on the arrays."""
 
     @staticmethod
@@ -331,7 +329,7 @@ def send_to_parameters(residual: Callable[..., Array], values: Sequence[Array], 
 
 
 def solve_by_products(product: Callable[[Array], Array], b: Array, how: Solve, name: str) -> Array:
-    """x with A x = b, all of them plain. Raises ConvergenceError if it was not found."""
+    """x with A x = b, all plain. Raises ConvergenceError if it was not found."""
     n, size, tol = b.size, float(np.linalg.norm(b)), how.tolerance(b.dtype)
     if not size:
         return np.zeros_like(b)
@@ -366,19 +364,19 @@ def solve_by_products(product: Callable[[Array], Array], b: Array, how: Solve, n
 def solve_dense(a: Array, b: Array, name: str) -> Array:
     """a⁻¹ b, recorded. Raises LinAlgError with the reason if a is singular to rounding.
 
-    Shapes: a (n, n), b (n,). At the numbers of a batch, or of what is being compiled, only NumPy looks.
+    Shapes: a (n, n), b (n,). In a batch, or while compiling, only NumPy checks the numbers.
     """
     if is_on_host(a) and is_singular(value_of(a)):
         raise np.linalg.LinAlgError(
             f"{name}: the matrix of its linear system, {a.shape[0]} × {a.shape[0]}, is singular or not finite. So "
-            f"there is no answer, or more than one: is an equation given twice, or is the solution one of many?"
+            f"there is no solution, or more than one: is an equation given twice, or is the solution one of many?"
         )
     z: Any = np.linalg.solve(a, b)
     return z
 
 
 def is_singular(a: Array) -> bool:
-    """To rounding, after rows and columns were scaled to be at most 1."""
+    """To rounding, after scaling rows and columns to at most 1."""
     if not np.isfinite(a).all():
         return True
     for axis in (1, 0):
@@ -390,7 +388,7 @@ def is_singular(a: Array) -> bool:
 
 
 def solve_transposed(residual: Callable[..., Array], x: Array, arrays: Any, g: Array, how: Solve, name: str) -> Array:
-    """u with (∂F/∂x)ᵀ u = g, recorded: by the matrix, or by the products that F's pass back gives."""
+    """u with (∂F/∂x)ᵀ u = g, recorded: by the matrix, or by the products of F's backward pass."""
     if how.is_dense(x.size):
         a: Any = jacobian(residual, allow_unused=True)(x, *arrays)
         return solve_dense(a.mT, g, name)
@@ -406,10 +404,10 @@ def linear_solve(
     matvec: Callable[..., Any], b: Any, theta: Any = None, *, solver: Any = "gmres", tol: float | None = None,
     maxiter: int | None = None,
 ) -> Any:  # fmt: skip
-    """x with A(θ) x = b, where A is known only by ``matvec(x, theta)``, which is A(θ) x. Gradients flow to b and θ.
+    """x with A(θ) x = b, where A is given only by ``matvec(x, theta)``, which is A(θ) x. Gradients flow to b and θ.
 
     matvec : a linear function of x, written with NumPy. x and b are arrays of the same shape, or containers of them.
-    theta : an array, a number or nested containers: what A depends on. Without it, ``matvec(x)``.
+    theta : an array, a number or nested containers that A depends on. Without it, ``matvec(x)``.
     solver : "gmres"; "cg" for a symmetric positive definite A; "dense", which makes the matrix. The first two are
         SciPy's, the last is NumPy's. Or a function of (product, b), vectors of shape (n,), with product(v) = A v.
     tol : |A x − b| / |b| that is accepted; by default 4e-10 (float64) and 2e-4 (float32).
@@ -443,12 +441,12 @@ def linear_solve(
         refuse_outside(zero, f"matvec of {name}")
         if np.any(value_of(zero)):
             raise InputError(
-                f"matvec of {name} is not linear: of zeros it does not return zeros. What does not depend on x belongs "
-                f"to the other side, into b"
+                f"matvec of {name} is not linear: for zeros it does not return zeros. Terms that do not depend on x "
+                f"belong to the other side, in b"
             )
         once, turned = [value_of(product(t * b)) for t in (1, -2)]
         if np.any(np.abs(turned + 2 * once) > layout.eps**0.5 * np.max(np.abs(once))):
-            raise InputError(f"matvec of {name} is not linear: of −2 b it does not return −2 times that of b")
+            raise InputError(f"matvec of {name} is not linear: for −2 b it does not return −2 times its result for b")
 
     how = Solve("gmres" if solver == "auto" else solver, tol, maxiter)
     operator = Operator(at, layout.size, layout.dtype, how, name, check)

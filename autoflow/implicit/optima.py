@@ -2,9 +2,9 @@
 
 Roots and fixed points: where F(x, θ) = 0, and where x = f(x, θ).
 
-``minimize`` is scipy.optimize.minimize with gradients, Hessian products and trees of parameters filled in.
+``minimize`` is scipy.optimize.minimize with gradients and Hessian products filled in, and for trees of parameters.
 
-Minima as functions of θ: where the gradient is zero; with constraints, where that of the Lagrangian is.
+Minima as functions of θ: where the gradient is zero; with constraints, the gradient of the Lagrangian.
 """
 
 from __future__ import annotations
@@ -229,7 +229,7 @@ def as_solution(problem: equations.Problem, objective: Callable[..., Any], x: Ar
 
 
 def run_scipy(fun: Callable[[Array], Any], x0: Array, method: Any, **options: Any) -> Any:
-    """scipy.optimize.minimize for a function of a vector of plain numbers, with the derivatives that the method takes.
+    """scipy.optimize.minimize for a function of a plain vector, with the derivatives that the method takes.
 
     SciPy computes in float64; the function gets x in the dtype of x0.
     """
@@ -258,27 +258,26 @@ def on_doubles(f: Callable[..., Array], dtype: Any, n: int = 1) -> Callable[...,
 
 
 def with_slopes(constraints: Any, layout: Layout, rest: Callable[[], Any], method: Any) -> Any:
-    """SciPy's dicts made ones of vectors, with their derivatives; other kinds are for one array, and stay."""
+    """SciPy's dicts for vectors, with their derivatives; other kinds are for one array, and stay as they are."""
     if isinstance(constraints, dict):
         constraints = [constraints]
     if not isinstance(constraints, (list, tuple)):
         return constraints
-    return [on_vectors(c, layout, rest, method) if isinstance(c, dict) else c for c in constraints]
 
+    def on_vectors(constraint: dict[str, Any]) -> Any:
+        asked, own = constraint["fun"], constraint.get("args")
 
-def on_vectors(constraint: dict[str, Any], layout: Layout, rest: Callable[[], Any], method: Any) -> Any:
-    """One of these dicts."""
-    asked, own = constraint["fun"], constraint.get("args")
+        def h(x: Array) -> Array:
+            return np.reshape(as_array(asked(layout.unravel(x), *(rest() if own is None else own))), -1)
 
-    def h(x: Array) -> Array:
-        return np.reshape(as_array(asked(layout.unravel(x), *(rest() if own is None else own))), -1)
+        return as_constraint(h, layout.dtype, constraint["type"], method)
 
-    return as_constraint(h, layout.dtype, constraint["type"], method)
+    return [on_vectors(c) if isinstance(c, dict) else c for c in constraints]
 
 
 def as_constraint(h: Callable[[Array], Array], dtype: Any, kind: str, method: Any) -> Any:
     """h(x) = 0 ("eq") or h(x) ≥ 0 ("ineq") for SciPy: with the Jacobian, and for "trust-constr" with second derivatives
-    (which it would guess, and say so where they are zero)."""
+    (which it would estimate, and warn if they are zero)."""
     fun, jac = on_doubles(h, dtype), on_doubles(jacobian(h, allow_unused=True), dtype)
     if isinstance(method, str) and method.lower() == "trust-constr":
         hess = on_doubles(lambda x, v: hessian(lambda x: np.sum(v * h(x)), allow_unused=True)(x), dtype, 2)
@@ -326,7 +325,7 @@ def on_trees(callback: Callable[..., Any], layout: Layout) -> Callable[..., Any]
 # ---------------------------------------------------------------- argmin: minima as functions of θ
 
 
-# Options of scipy.optimize.minimize that make it go on, for methods where "gtol" is not the word; those without one.
+# Options of scipy.optimize.minimize that make it continue, where that is not "gtol"; methods without such an option.
 PRECISE: dict[Any, tuple[str, ...]] = {"L-BFGS-B": ("gtol", "ftol"), "SLSQP": ("ftol",), "Newton-CG": ("xtol",)}
 OTHERS = {"Nelder-Mead", "Powell", "COBYLA", "COBYQA", "TNC"}
 
@@ -405,7 +404,7 @@ def argmin(
         with no_grad():
             m = np.size(constraint(start, *[plain_numbers(x) for x in problem.arrays]))
         if m > n:
-            raise InputError(f"af.implicit.argmin has {m} constraints for {n} unknowns: nothing is left to choose")
+            raise InputError(f"af.implicit.argmin has {m} constraints for {n} unknowns: nothing is left to minimise")
         start = np.concatenate([start, np.zeros(m, layout.dtype)])
     y = problem.solve(slope, search_minimum, how=how, tol=tol, scale=equations.relative_to_start, start=start)
     return layout.unravel(y if equality is None else y[:n])
@@ -414,7 +413,7 @@ def argmin(
 def search_by_scipy(
     solver: Any, value: Callable[[Array], Any], h: Any, x: Array, aim: float, maxiter: int
 ) -> tuple[Array, str]:  # fmt: skip
-    """A minimum by a function of scipy.optimize. Its accuracy is judged by the gradient, not by its message."""
+    """A minimum found by scipy.optimize. Its accuracy is judged by the gradient, not by the message."""
     if solver is not None and equations.original(solver) is not scipy_optimize().minimize:
         return equations.call_scipy(solver, lambda x: value_of(value(x)), x, lambda x: x)
     options = getattr(solver, "keywords", {})  # of functools.partial
@@ -431,7 +430,7 @@ def search_by_scipy(
 
 
 def with_multipliers(x: Array, value: Callable[[Array], Any], h: Any) -> Array:
-    """(x, λ), with the λ for which ∇f + ∇h λ is smallest; x itself without constraints."""
+    """(x, λ), with the λ that minimises ∇f + ∇h λ; x itself without constraints."""
     if h is None:
         return x
     slopes = value_of(jacobian(h, allow_unused=True)(x))

@@ -46,7 +46,7 @@ def zero(g: Array) -> Array:
 
 def over(x: Array, r: Array, limit: float = 0) -> Array:
     """``x / r``, and 0 where r is 0: a subgradient where a length vanishes, and no NaN in later derivatives either.
-    ``limit``: another value there. (For an infinite g that is not enough: :func:`times_share`.)
+    ``limit``: another value there. (If g is infinite, that is not enough: see :func:`times_share`.)
 
     >>> over(np.array([0.0, 3.0]), np.array([0.0, 5.0]))
     array([0. , 0.6])
@@ -55,8 +55,8 @@ def over(x: Array, r: Array, limit: float = 0) -> Array:
 
 
 def branch(near: Array, x: Array, f: Any, g: Any, harmless: tuple[float, float] = (0, 1)) -> Array:
-    """f(x) where ``near``, else g(x). Where f or g does not count, it is computed of its ``harmless`` number, so that
-    no NaN arises there, not in derivatives either."""
+    """f(x) where ``near``, else g(x). Where f or g is not used, it is computed from its ``harmless`` number, so that no
+    NaN arises there, nor in derivatives."""
     return np.where(near, f(np.where(near, x, harmless[0])), g(np.where(near, harmless[1], x)))
 
 
@@ -77,7 +77,7 @@ def power_series(x: Array, coefficients: list[float]) -> Array:
     return total
 
 
-HELD = 2048  # up to this size half precision tells whole numbers from their neighbours
+HELD = 2048  # up to this size half precision can tell a whole number from its neighbours
 
 
 def slope_of_power(x: Array, y: Array) -> Array:
@@ -408,7 +408,7 @@ rule(np.where, "c x y", "where", r"\begin{cases} $x & $c \\ $y & \text{else} \en
 
 
 def without_nan(x: Array, copy: bool, nan: Any, posinf: Any, neginf: Any) -> Array:
-    """``np.nan_to_num``; in place it is refused, as every write into an operand is."""
+    """``np.nan_to_num``, but not in place, which would write into an operand."""
     if not copy:
         raise NoRuleError("nan_to_num(x, copy=False) would write into x: write x = np.nan_to_num(x)")
     return np.nan_to_num(x, nan=nan, posinf=posinf, neginf=neginf)

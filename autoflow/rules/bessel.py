@@ -1,7 +1,7 @@
 """Bessel functions and their relatives: Hankel, spherical, Airy, Kelvin, Struve, parabolic cylinder.
 
-Each family has a pair of recurrences, zᵥ' from zᵥ₋₁ and zᵥ₊₁ (DLMF 10.6.1, 10.29.1, 10.51, 11.4), so the derivative of
-every order is made of others, and so on. That holds at 0 too, where forms with a division by x do not.
+Each family has a pair of recurrences, zᵥ' from zᵥ₋₁ and zᵥ₊₁ (DLMF 10.6.1, 10.29.1, 10.51, 11.4), so derivatives of
+every order are made of the functions themselves. Unlike forms that divide by x, they also hold at 0.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .arithmetic import near_zero, power_series
 
 
 def between(function: Any, join: Any, divisor: int = 2) -> Any:
-    """The derivative of a function of order v, by its two neighbours."""
+    """The derivative of a function of order v, from its two neighbours."""
     return lambda g, x, v: g * (join(function(v - 1, x), function(v + 1, x)) / divisor)
 
 
@@ -32,7 +32,7 @@ def add_spherical(kind: str, sign: int, turned: int) -> None:
 
 
 # fmt: off
-# Of order 1 as of every order: j0 - j1 / x would be 0 / 0 at 0.
+# Order 1 is treated as any other: j0 - j1 / x would be 0 / 0 at 0.
 rule(special.j0, "x", "J₀", r"J_0\left($x\right)", x=lambda g, x: g * -special.j1(x))
 rule(special.j1, "x", "J₁", r"J_1\left($x\right)", x=lambda g, x: g * ((special.j0(x) - special.jv(2.0, x)) / 2))
 rule(special.y0, "x", "Y₀", r"Y_0\left($x\right)", x=lambda g, x: g * -special.y1(x), domain=(0.5, 2.0))
@@ -82,7 +82,7 @@ with_parameters(special.hankel2e, "x | v", "H²", r"e^{i $x} H^{(2)}_{$v}\left($
      x=lambda g, x, v, z: g * decay(x, v, z, -1j, lambda x: (
          (special.hankel2e(v - 1, x) - special.hankel2e(v + 1, x)) / 2 + 1j * z)))
 
-# Spherical ones, of whole orders. (SciPy's functions are no ufuncs: ``autoflow.special`` has these.)
+# Spherical ones, of whole orders. (SciPy's functions are not ufuncs: ``autoflow.special`` has these.)
 for family in (("j", -1, 1), ("y", -1, 1), ("i", 1, 1), ("k", 1, -1)):
     add_spherical(*family)
 
@@ -90,7 +90,7 @@ for family in (("j", -1, 1), ("y", -1, 1), ("i", 1, 1), ("k", 1, -1)):
 with_parameters(special.struve, "x | v", "H", x=lambda g, x, v: g * slope_of_struve(special.struve, x, v, -1))
 with_parameters(special.modstruve, "x | v", "L", x=lambda g, x, v: g * slope_of_struve(special.modstruve, x, v, 1))
 
-# Kelvin functions, ber + i bei = J₀(x e^(3πi/4)): of the second derivative x² y'' + x y' = i x² y.
+# Kelvin functions, ber + i bei = J₀(x e^(3πi/4)); second derivatives by x² y'' + x y' = i x² y.
 rule(special.ber, "x", x=lambda g, x: g * special.berp(x))
 rule(special.bei, "x", x=lambda g, x: g * special.beip(x))
 rule(special.ker, "x", x=lambda g, x: g * special.kerp(x), domain=(0.5, 2.0))
@@ -107,14 +107,14 @@ COMPOSED[special.kelvin] = lambda x: (special.ber(x) + 1j * special.bei(x), spec
 
 
 def over_x(x: Array, z: Array, k: int) -> Array:
-    """z/x of z = ber' (k = 0) or bei' (k = 1); near 0, where only a series has all derivatives, (DLMF 10.65)."""
+    """z/x for z = ber' (k = 0) or bei' (k = 1); near 0 by a series, which has all derivatives there (DLMF 10.65)."""
     terms = [(-1) ** j * (j + k / 2) / math.factorial(2 * j + k) ** 2 for j in range(1 - k, 5)]
     return near_zero(x, 0.5, lambda x: (x / 2) ** (2 - 2 * k) * power_series((x / 2) ** 4, terms), lambda x: z / x)
 
 
 def decay(x: Array, v: Any, z: Array, sign: complex, formula: Any) -> Array:
-    """The derivative of a scaled function z of order v, ``formula(x)``. Where x is large, so that it would subtract
-    equal numbers, z is as x^(−1/2) Σ cₖ (sign/x)ᵏ, with cₖ = cₖ₋₁ (4v² − (2k − 1)²)/8k (DLMF 10.17.5, 10.40.1)."""
+    """The derivative of a scaled function z of order v, ``formula(x)``. For a large x, where that subtracts nearly
+    equal numbers, by z ~ x^(−1/2) Σ cₖ (sign/x)ᵏ, with cₖ = cₖ₋₁ (4v² − (2k − 1)²)/8k (DLMF 10.17.5, 10.40.1)."""
     left, side = np.real(numbers_of(x)) < 0, np.imag(sign)
     above = side * np.imag(numbers_of(x))  # the series is that of one wave; below the negative axis there are two
     cut = left & (above > -20) & ((above < 0) | ((above == 0) & (side < 0)))
@@ -160,7 +160,7 @@ COMPOSED[special.airy] = lambda x: tuple([airy_part(x, k) for k in range(4)])
 def add_cylinder(name: str) -> Any:
     """Both results of pbdv, pbvv or pbwa: w, and its derivative w'.
 
-    w'' = (x²/4 − v − 1/2) w of Dᵥ and Vᵥ, w'' = (v − x²/4) w of W (DLMF 12.2).
+    w'' = (x²/4 − v − 1/2) w for Dᵥ and Vᵥ, w'' = (v − x²/4) w for W (DLMF 12.2).
     """
     ufunc = getattr(special, name)
 

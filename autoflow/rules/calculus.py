@@ -72,7 +72,7 @@ def piece(xp: Array, x: Array) -> tuple[Array, Array, Array, Array, Array]:
 
 
 def steepness(xp: Array, fp: Array, j: Array, k: Array, outside: Array) -> Array:
-    """Of the line from point j to point k; 0 outside of all points."""
+    """The slope of the line from point j to point k; 0 before the first point and after the last one."""
     xp, fp = widen(xp, float), widen(fp, float)
     width = np.take(xp, k) - np.take(xp, j)
     flat = outside | (width == 0)
@@ -86,7 +86,7 @@ def interp_x(g: Array, xp: Array, x: Array, fp: Array) -> Array:
 
 
 def interp_xp(g: Array, xp: Array, x: Array, fp: Array) -> Array:
-    """Moving a point to the right takes the line with it: −slope, in the shares of the two ends."""
+    """Moving a point to the right moves the line with it: −slope, shared between the two ends."""
     j, k, t, before, behind = piece(xp, x)
     sent = -g * steepness(xp, fp, j, k, before | behind)
     return put_back(sent * (1 - t), (j,), xp.shape) + put_back(sent * t, (k,), xp.shape)
@@ -114,7 +114,7 @@ def in_full(g: Array, n: int, m: int, late: bool = False) -> Array:
     """The gradient of all n + m - 1 products. Every mode returns the ones in the middle, so how many came back says
     where they belong (and the mode, which has several names, need not be looked at).
 
-    ``late``: where an even shorter one cannot be in the middle, the part nearer to the end was taken.
+    ``late``: where the middle is not unique, the part nearer to the end was taken.
     """
     if g.dtype == np.float16:  # what is added up here is added up in single precision
         g = g.astype(np.float32)
@@ -138,7 +138,7 @@ def correlate_x(g: Array, x_shape: Shape, y: Array) -> Array:
 
 
 def correlate_y(g: Array, x: Array, y_shape: Shape) -> Array:
-    """The same for the other: conjugated, and reversed back."""
+    """The same for y: conjugated, and reversed back."""
     x = np.reshape(x, -1)
     n, m = x.shape[0], int(np.prod(y_shape))
     sent = np.convolve(in_full(g, n, m, n < m), np.conjugate(x)[::-1], "valid")

@@ -1,28 +1,28 @@
 """Distribution functions, the incomplete integrals that they are made of, and their inverses.
 
-The derivative of a distribution function is the density (DLMF 8.8.13, 8.17.1), taken by logarithms so that no power
-overflows; that of an inverse is one over the density at the result. Derivatives by parameters are integrals, which come
-first here: of gamma, beta and Student's t; of an inverse at fixed probability dz/da = −(∂F/∂a)/density. Then the rows:
-counts (k of pdtr, k and n of bdtr) are options, and a node there is refused. The logarithms at the end have no names in
-SciPy: ``autoflow.stats`` uses them for tails that are below 1e-308.
+The derivative of a distribution function is the density (DLMF 8.8.13, 8.17.1), computed by logarithms so that no power
+overflows; that of an inverse is one over the density at the result. Derivatives with respect to parameters are
+integrals, which come first here, for gamma, beta and Student's t; an inverse has dz/da = −(∂F/∂a)/density. Then the
+rows: counts (k of pdtr, k and n of bdtr) are options, and a node there is refused. The logarithms at the end have no
+names in SciPy: ``autoflow.stats`` uses them for tails below 1e-308.
 
 The integrals. A distribution function is F(x) = ∫ p from the left end to x, so its derivative with respect to a
-parameter a is ∫ s p, where s = ∂ log p/∂a is the *score*. Over everything the score integrates to zero; hence the same
-derivative is −∫ s p from x to the right end. Of gamma and beta the score grows (or falls) all the way, so on the side
-of x that is away from the middle it has one sign: nothing cancels there. That side is integrated, numerically.
+parameter a is ∫ s p, where s = ∂ log p/∂a is the *score*. Over the whole line ∫ s p is zero; hence the same derivative
+is −∫ s p from x to the right end. For gamma and beta the score grows (or falls) all the way, so on the side of x that
+is away from the middle it has one sign, and nothing cancels. That side is integrated, numerically.
 
 Which variable? In y = log t (gamma), y = logit t (beta) and t = √n sinh θ (Student's t) the density is exp(h) with a
 concave h, and without poles at the ends. From x outwards h only falls. Then s = L exp(u − e⁻ᵘ), with L where h has
-fallen by 1, makes of it a bell that the trapezoidal rule integrates to rounding (H. Takahasi and M. Mori, "Double
-exponential formulas for numerical integration", 1974): 121 points, the same for every x. They do not depend on the
-parameters, so derivatives of the sum are the sums of derivatives, and a recorded pass differentiates it again.
+fallen by 1, turns it into a bell that the trapezoidal rule integrates to rounding (H. Takahasi and M. Mori, "Double
+exponential formulas for numerical integration", 1974) with 121 points, the same for every x. They do not depend on the
+parameters, so derivatives of the sum are sums of derivatives, and a recorded pass can be differentiated again.
 
 How exact. For parameters from 1e-2 to 1e4: first derivatives to 1e-10, second ones to 1e-6, relative to themselves, as
-``tests/rules/test_incomplete.py`` compares with mpmath. What limits the first is the density in front: xᵃ e⁻ˣ/Γ(a) at
+``tests/rules/test_incomplete.py`` compares with mpmath. The limit of the first is the density in front: xᵃ e⁻ˣ/Γ(a) at
 a = 1e4 is the exponential of a difference of numbers near 1e5. A second derivative that passes through 0 is right to
-1e-6 of 1e-5 |∂F/∂a|/a: it comes out of larger numbers.
+1e-6 of 1e-5 |∂F/∂a|/a, since it is a difference of larger numbers.
 
-Memory: 121 numbers for each element of a block of 4,096; in a recorded pass of each element.
+Memory: 121 numbers for each element of a block of 4,096; in a recorded pass, for every element.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ from ..table.shapes import Array, as_dtype, is_on_host, like_argument, numbers_o
 from ..table.table import kernel, primitive, rule
 from .arithmetic import LN2, branch, power_series
 
-# ---------------------------------------------------------------- integrals by a parameter: points and weights
+# ---------------------------------------------------------------- integrals: points and weights
 
 BLOCK = 4096
 PLAIN = {np.ndarray, np.float64, np.float32, float, int}
 _U = np.arange(-53, 68) / 16
-POINTS = np.exp(_U - np.exp(-_U))  # from 1e-13 to 65: all that is behind is below e⁻⁶⁵
+POINTS = np.exp(_U - np.exp(-_U))  # from 1e-13 to 65: everything beyond is below e⁻⁶⁵
 WEIGHTS = POINTS * (1 + np.exp(-_U)) / 16
 _X, _W = np.polynomial.legendre.leggauss(len(POINTS))
 NODES, NODE_WEIGHTS = (1 - _X) / 2, _W / 2  # on (0, 1), as many
 
 
 def in_blocks(function: Any) -> Any:
-    """An elementwise function of plain arrays, computed of 4,096 elements at a time."""
+    """An elementwise function of plain arrays, computed for 4,096 elements at a time."""
 
     @functools.wraps(function)
     def run(*xs: Array, **options: Any) -> Array:
@@ -109,7 +109,7 @@ def psi_difference(a: Array, b: Array) -> Array:
     return total
 
 
-# ---------------------------------------------------------------- integrals by a parameter: gamma
+# ---------------------------------------------------------------- integrals: gamma
 
 
 def gamma_exponent(s: Array, a: Array, x: Array, sign: Array) -> Array:
@@ -118,9 +118,9 @@ def gamma_exponent(s: Array, a: Array, x: Array, sign: Array) -> Array:
 
 
 def gamma_sign(a: Array, x: Array) -> Array:
-    """−1 where the integral from 0 to x is taken, 1 where that from x on. Plain.
+    """−1 where the integral goes from 0 to x, 1 where it goes from x on. Plain.
 
-    Of a small a all is near 0, but for a part as large as a: that part is the upper side, unless x is small, too."""
+    For a small a nearly everything is near 0, but for a part as large as a: the upper side, unless x is small, too."""
     a, x = numbers_of(a), numbers_of(x)
     return np.where(x < np.maximum(a, 0.2), -1.0, 1.0)
 
@@ -146,8 +146,8 @@ def gamma_score(a: Array, x: Array) -> Array:
     inside = (numbers_of(x) > 0) & np.isfinite(numbers_of(x))
     x = np.where(inside, x, 1)
     sign = gamma_sign(a, x)
-    # Below a = 1 the left side is long, and the score there nearly cancels, so it is that of a + 1, and what
-    # P(a, x) = P(a + 1, x) + xᵃ e⁻ˣ/Γ(a + 1) adds (DLMF 8.8.5).
+    # Below a = 1 the left side is long, and the score there nearly cancels. So it is computed for a + 1, by
+    # P(a, x) = P(a + 1, x) + xᵃ e⁻ˣ/Γ(a + 1) (DLMF 8.8.5).
     small = (sign < 0) & (numbers_of(a) < 1)
     moved = a + 1.0 * small
     log, w = gamma_tail(moved, x, sign)
@@ -164,7 +164,7 @@ def gamma_unit(a: Array, x: Array) -> Array:
 
 @flat_at_infinity
 def gammainc_a(a: Array, x: Array) -> Array:
-    """∂P/∂a of P = gammainc(a, x): ∫ (log t − ψ(a)) tᵃ⁻¹ e⁻ᵗ/Γ(a).
+    """∂P/∂a for P = gammainc(a, x): ∫ (log t − ψ(a)) tᵃ⁻¹ e⁻ᵗ/Γ(a).
 
     >>> gammainc_a(np.array([1.0]), np.array([1.0])).round(6)
     array([-0.43173])
@@ -172,7 +172,7 @@ def gammainc_a(a: Array, x: Array) -> Array:
     return gamma_density(x, a + 1.0) * gamma_score(a, x)
 
 
-# ---------------------------------------------------------------- integrals by a parameter: beta
+# ---------------------------------------------------------------- integrals: beta
 
 
 def beta_exponent(s: Array, a: Array, b: Array, y: Array, sign: Array) -> Array:
@@ -206,7 +206,7 @@ def beta_mass(a: Array, b: Array, x: Array) -> Array:
 
 @in_blocks
 def beta_score(a: Array, b: Array, x: Array, *, of_b: bool = False) -> Array:
-    """∂I/∂a (or by b) in units of xᵃ (1 − x)ᵇ/B(a, b) for I = betainc(a, b, x); 0 at both ends."""
+    """∂I/∂a (or ∂I/∂b) in units of xᵃ (1 − x)ᵇ/B(a, b) for I = betainc(a, b, x); 0 at both ends."""
     inside = (numbers_of(x) > 0) & (numbers_of(x) < 1)
     y, w, sign = beta_tail(a, b, np.where(inside, x, 0.5))
     mine, other = spread(b, a) if of_b else spread(a, b)
@@ -221,15 +221,15 @@ def beta_unit(a: Array, b: Array, x: Array) -> Array:
 
 @flat_at_infinity
 def betainc_a(a: Array, b: Array, x: Array, *, of_b: bool = False) -> Array:
-    """∂I/∂a (or by b) of I = betainc(a, b, x): ∫ (log t − ψ(a) + ψ(a + b)) of the density; 0 at both ends.
+    """∂I/∂a (or ∂I/∂b) for I = betainc(a, b, x): ∫ (log t − ψ(a) + ψ(a + b)) of the density; 0 at both ends.
 
-    >>> betainc_a(np.array([1.0]), np.array([1.0]), np.array([0.5])).round(6)  # of xᵃ: x log x
+    >>> betainc_a(np.array([1.0]), np.array([1.0]), np.array([0.5])).round(6)  # I is xᵃ, so x log x
     array([-0.346574])
     """
     return times_powers(a, x, b, x, -special.betaln(a, b)) * beta_score(a, b, x, of_b=of_b)
 
 
-# ---------------------------------------------------------------- integrals by a parameter: Student's t
+# ---------------------------------------------------------------- integrals: Student's t
 
 
 def log_cosh(x: Array) -> Array:
@@ -269,7 +269,7 @@ def t_unit(n: Array, t: Array) -> Array:
 
 
 def t_start(n: Array, x: Array) -> Array:
-    """About where log cosh⁻ⁿ has fallen by 1 from x on."""
+    """About how far from x log cosh⁻ⁿ has fallen by 1."""
     return 1 / np.maximum(n * np.tanh(x), np.sqrt(n))
 
 
@@ -282,10 +282,10 @@ def t_mass(n: Array, t: Array) -> Array:
 
 @in_blocks
 def t_score(n: Array, t: Array) -> Array:
-    """∂F/∂n of F = stdtr(n, t) in units of the density times √(n + t²). F(−t) = 1 − F(t), so a positive t is enough.
+    """∂F/∂n for F = stdtr(n, t) in units of the density times √(n + t²). F(−t) = 1 − F(t), so a positive t is enough.
 
-    The score is half of ψ((n + 1)/2) − ψ(n/2) − 1/n − 2 log cosh θ + (1 + 1/n) tanh² θ. It changes its sign once, near
-    t = 1.5 for a large n; from there outwards the tail is integrated, and below that the part from 0 to t.
+    The score is half of ψ((n + 1)/2) − ψ(n/2) − 1/n − 2 log cosh θ + (1 + 1/n) tanh² θ. It changes sign once, near
+    t = 1.5 for a large n; beyond that the tail is integrated, below it the part from 0 to t.
     """
     side = np.where(numbers_of(t) < 0, -1.0, 1.0)
     n, x = spread(n, side * t)
@@ -314,7 +314,8 @@ def log_powers(c: Array, x: Array, e: Array, y: Array, r: Array) -> Array:
 
 @primitive
 def times_powers(c: Array, x: Array, e: Array, y: Array, r: Array) -> Array:
-    """xᶜ (1 − y)ᵉ eʳ. Its derivatives are such products again: right where x is 0 or y is 1, as exp(c log x) is not."""
+    """xᶜ (1 − y)ᵉ eʳ. Its derivatives are such products again, which hold where x is 0 or y is 1; those of exp(c log x)
+    do not."""
     return np.exp(log_powers(c, x, e, y, r))
 
 
@@ -324,7 +325,7 @@ def slope_times_log(z: Array, log: Array) -> Array:
 
 
 def one_less(c: Array) -> Array:
-    """The exponent of the derivative c xᶜ⁻¹. Of c = 0 that is 0, whatever x is."""
+    """The exponent of the derivative c xᶜ⁻¹, which for c = 0 is 0, whatever x is."""
     return np.where(c == 0, 0, c - 1)
 
 
@@ -348,7 +349,7 @@ def gamma_density(x: Array, a: Any) -> Array:
 
 @flat_at_infinity
 def beta_density(x: Array, a: Any, b: Any) -> Array:
-    """xᵃ⁻¹ (1 − x)ᵇ⁻¹ / B(a, b); 0 where a or b is, which puts all at one end: B is infinite."""
+    """xᵃ⁻¹ (1 − x)ᵇ⁻¹ / B(a, b); 0 if a or b is 0, as B is infinite and everything lies at one end."""
     return times_powers(a - 1.0, x, b - 1.0, x, -special.betaln(a, b))
 
 
@@ -362,7 +363,7 @@ def t_density(t: Array, df: Any) -> Array:
 
 @flat_at_infinity
 def f_density(x: Array, m: Any, n: Any) -> Array:
-    """Of w = m x/(n + m x), which has a beta distribution: its density times dw/dx = m n/(n + m x)²."""
+    """w = m x/(n + m x) has a beta distribution: its density times dw/dx = m n/(n + m x)²."""
     total = n + m * x
     return beta_density(m * x / total, m / 2, n / 2) * (m * n) / (total * total)
 
@@ -376,23 +377,23 @@ def gdtr_x(a: Array, x: Array, b: Array) -> Array:
 
 @flat_at_infinity
 def stdtr_n(n: Array, t: Array) -> Array:
-    """∂F/∂n of F = stdtr(n, t)."""
+    """∂F/∂n for F = stdtr(n, t)."""
     return np.exp(t_unit(n, t)) * t_score(n, t)
 
 
 def moved_gamma(a: Array, z: Array) -> Array:
-    """How the z with P(a, z) = p moves with a; 0 at 0."""
+    """dz/da for the z with P(a, z) = p; 0 at 0."""
     return -ratio(z, a) * gamma_score(a, z)
 
 
 def moved_beta(a: Array, b: Array, z: Array, of_b: bool = False) -> Array:
-    """How the z with I(a, b, z) = p moves with a (or b): the units of the score are z (1 − z) times the density."""
+    """dz/da (or dz/db) for the z with I(a, b, z) = p: the units of the score are z (1 − z) times the density."""
     return -(z * (1 - z)) * beta_score(a, b, z, of_b=of_b)
 
 
 @flat_at_infinity
 def fdtr_m(m: Array, n: Array, x: Array, *, of_n: bool = False) -> Array:
-    """Of I(m/2, n/2) at w = m x/(n + m x), where dw/dm = w (1 − w)/m; or by n, where dw/dn = −w (1 − w)/n."""
+    """∂F/∂m (or ∂F/∂n) for F = I(m/2, n/2) at w = m x/(n + m x); dw/dm = w (1 − w)/m, dw/dn = −w (1 − w)/n."""
     w = m * x / (n + m * x)
     turn = times_powers(m / 2, w, n / 2, w, -special.betaln(m / 2, n / 2)) / (-n if of_n else m)
     return 0.5 * betainc_a(m / 2, n / 2, w, of_b=of_n) + turn
@@ -408,7 +409,7 @@ def skew_normal(x: Array, a: Array) -> Array:
 
 
 def whole(k: Any) -> Array:
-    """Counts: SciPy rounds them down; below 0 nothing has happened."""
+    """Counts: SciPy rounds them down. Those below 0 are all alike."""
     return np.maximum(np.floor(k), -1)
 
 
@@ -434,7 +435,7 @@ rule(special.betainccinv, "a b x", "Iᶜ⁻¹", r"\left(I^c_{$x}\right)^{-1}\lef
      a=lambda g, a, b, z: g * moved_beta(a, b, z), b=lambda g, a, b, z: g * moved_beta(a, b, z, True),
      x=lambda g, z, a, b: -g / beta_density(z, a, b), domain=P)
 
-# χ², F, gamma and t. Of the gamma distribution a is a factor of x.
+# χ², F, gamma and t. In the gamma distribution a multiplies x.
 rule(special.chdtr,  "v x", "χ²", r"\chi^2\left($v, $x\right)",
      v=lambda g, v, x: g * (0.5 * gammainc_a(v / 2, x / 2)),  x=lambda g, x, v: g * (0.5 * gamma_density(x / 2, v / 2)),
      domain=(0.5, 2.0))
@@ -465,7 +466,7 @@ rule(special.stdtr,   "n t", "t", r"t_{$n}\left($t\right)",
 rule(special.stdtrit, "n x", "t⁻¹", r"t^{-1}_{$n}\left($x\right)",
      n=lambda g, n, z: g * (-np.sqrt(n + z * z) * t_score(n, z)), x=lambda g, z, n: g / t_density(z, n), domain=P)
 
-# Counts: by the probability p or the mean m. For whole n and k they are incomplete integrals.
+# Counts: slopes with respect to the probability p or the mean m. For whole n and k they are incomplete integrals.
 with_parameters(special.bdtr,   "p | k n", "B", r"\operatorname{bdtr}\left($k, $n, $p\right)",
      p=lambda g, p, k, n: g * -beta_density(p, whole(k) + 1, n - whole(k)), domain=P, whole="n")
 with_parameters(special.bdtrc,  "p | k n", "Bᶜ", r"\operatorname{bdtrc}\left($k, $n, $p\right)",
@@ -501,13 +502,13 @@ rule(special.kolmogi,    "x", "K⁻¹", r"K^{-1}\left($x\right)",  x=lambda g, z
 # fmt: on
 
 
-# of the series Σ (2k + 1)!! qᵏ
+# The coefficients of the series Σ (2k + 1)!! qᵏ.
 ODD_FACTORIALS: list[float] = [math.prod(range(1, 2 * k + 2, 2)) for k in range(9)]
 
 
 def beyond_peak(x: Array, s: Array, c: Array) -> tuple[Array, Array, Array]:
-    """Where y = x + ic is so far from a peak of width s that V(x) is Re i/(πy) Σ (2k − 1)!! qᵏ of q = (s/y)² (DLMF
-    7.12.1); y there, and q. The closed form would subtract equal numbers, and divide by s, which may be 0."""
+    """Where y = x + ic is so far from a peak of width s that V(x) is Re i/(πy) Σ (2k − 1)!! qᵏ with q = (s/y)² (DLMF
+    7.12.1); y there, and q. The closed form subtracts nearly equal numbers, and divides by s, which may be 0."""
     y = x + 1j * c
     far = (numbers_of(c) >= 0) & (numbers_of(s) >= 0) & (np.absolute(numbers_of(y)) > 42 * numbers_of(s))
     y = np.where(far, y, 1)
@@ -516,7 +517,7 @@ def beyond_peak(x: Array, s: Array, c: Array) -> tuple[Array, Array, Array]:
 
 @flat_at_infinity
 def slope_of_voigt(x: Array, s: Array, c: Array) -> Array:
-    """∂V/∂x − i ∂V/∂c: V = Re w(t)/(s √2π) of t = (x + ic)/(s √2), and w' = −2tw + 2i/√π (DLMF 7.10.2)."""
+    """∂V/∂x − i ∂V/∂c: V = Re w(t)/(s √2π) with t = (x + ic)/(s √2), and w' = −2tw + 2i/√π (DLMF 7.10.2)."""
     far, y, q = beyond_peak(x, s, c)
     size = np.where(far, 1, ROOT_2 * s)
     t = np.where(far, 0, x + 1j * c) / size
@@ -526,7 +527,7 @@ def slope_of_voigt(x: Array, s: Array, c: Array) -> Array:
 
 @flat_at_infinity
 def voigt_s(x: Array, s: Array, c: Array, z: Array) -> Array:
-    """∂V/∂s: V is 1/s times a function of x/s and c/s. It solves the equation of heat, too: s ∂²V/∂x²."""
+    """∂V/∂s: V is 1/s times a function of x/s and c/s. It also solves the heat equation: s ∂²V/∂x²."""
     far, y, q = beyond_peak(x, s, c)
     curve = 2j / math.pi / y / y / y * power_series(q, [(k + 1) * n for k, n in enumerate(ODD_FACTORIALS)])
     near = -(z + np.real(slope_of_voigt(x, s, c) * (x + 1j * c))) / np.where(far, 1, s)
@@ -559,8 +560,8 @@ def density_of_kolmogorov(x: Array) -> Array:
 def careful_log(
     p: Array, rest: Array, x: Array, low: float, high: float, middle: float, deep: Callable[[Array], Array]
 ) -> Array:
-    """log p, given p and 1 − p; where p is (nearly) too small for a number: ``deep(x)`` between the two bounds, with
-    ``middle`` for an x that is not there, and −∞ elsewhere."""
+    """log p, given p and 1 − p. Where p is (nearly) too small for a number, it is ``deep(x)`` between the two bounds,
+    and −∞ elsewhere, where ``deep`` is given ``middle`` for x."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         log = np.where(p < 0.5, np.log(p), np.log1p(-rest))
         tiny = p < TINY
@@ -596,9 +597,9 @@ def log_stdtr(n: Array, t: Array) -> Array:
 
 
 def over(log: Array, z: Array, tail: Callable[[Array], Array], t: Array, middle: float) -> Array:
-    """exp(log − z): a density in units of the tail e^z; ∞ where there is no tail left. Far out, where log and z are
-    larger than the result has digits, it is by ``tail(t)``, the tail in units of the density; ``middle`` is a t that
-    is not far out."""
+    """exp(log − z): a density in units of the tail e^z; ∞ where nothing is left of the tail. Far out, where log and z
+    have more digits before the point than the result, it is 1/``tail(t)``, the tail in units of the density; ``middle``
+    is a t that is not far out."""
     gone, far = numbers_of(z) == -np.inf, numbers_of(z) < FAR
     near = np.where(gone, np.inf, np.exp(np.where(far, 0, log - z)))
     far = far & ~gone
@@ -611,12 +612,12 @@ FAR = -1e3
 
 
 def over_beta(a: Array, b: Array, x: Array, z: Array) -> Array:
-    """The same of the beta distribution, in units of xᵃ (1 − x)ᵇ/B(a, b)."""
+    """The same for the beta distribution, in units of xᵃ (1 − x)ᵇ/B(a, b)."""
     return over(beta_unit(a, b, x), z, lambda x: beta_mass(a, b, x), x, 0.5)
 
 
 def side(upper: bool) -> int:
-    """What grows with x below, falls with it above."""
+    """The sign of the slope in x: the lower tail grows with x, the upper one falls."""
     return -1 if upper else 1
 
 

@@ -2,9 +2,9 @@
 
     fft    z_k = Σ_j x_j exp(−2πi jk/n)        so  dL/dx_j = Σ_k g_k exp(+2πi jk/n): ifft without its factor 1/n
 
-``norm`` decides which direction has the factor; the vjp has it in the other direction (:data:`BACK`).
-Gradients are dL/da + i dL/db, so the rows use the adjoint (conjugate transpose) of a transform as it stands, and are
-marked ``holomorphic=False``: nothing has to be conjugated around them.
+``norm`` decides which direction has the factor; in the vjp it is the other one (:data:`BACK`).
+Gradients are dL/da + i dL/db, so the rows are the adjoint (conjugate transpose) of a transform as it stands, and are
+marked ``holomorphic=False``: nothing is conjugated around them.
 
 ``n`` longer than x pads with zeros, and what comes back is cut; shorter, it is the other way round.
 The transforms of several axes are one after the other, as in NumPy.
@@ -21,7 +21,7 @@ from ..table.indexing import put_back
 from ..table.shapes import Array, Shape, like_argument
 from ..table.table import rule
 
-# The norm of the way back.
+# norm -> that of the vjp.
 BACK: dict[Any, Any] = {None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"}
 
 
@@ -40,7 +40,7 @@ def to_length(g: Array, n: int, axis: int) -> Array:
 
 
 def half_weights(g: Array, n: int, axis: int, inside: float) -> Array:
-    """Weights of the n // 2 + 1 frequencies of rfft: each counts twice, except the first, and the last of an even n.
+    """Weights of the n // 2 + 1 frequencies of rfft: each counts twice, except the first, and for an even n the last.
 
     Shaped for multiplication along ``axis``; in the precision of ``g``.
     """
@@ -58,7 +58,7 @@ def rfft_x(g: Array, x_shape: Shape, n: Any, axis: int, norm: Any) -> Array:
 
 
 def irfft_x(g: Array, x_shape: Shape, axis: int, norm: Any) -> Array:
-    """Each inner frequency was used twice, as it is and conjugated. (Of a real x the real part counts.)"""
+    """Each inner frequency was used twice, as it is and conjugated. (If x is real, only the real part counts.)"""
     sent = np.fft.rfft(g, axis=axis, norm=BACK[norm])
     return to_length(sent * half_weights(sent, g.shape[axis], axis, 2.0), x_shape[axis], axis)
 

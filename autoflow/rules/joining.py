@@ -48,8 +48,8 @@ rule(np.stack, "*xs | axis=0 dtype=None casting='same_kind'", "stack", r"\operat
 
 @composed(np.array_split)
 def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
-    """Parts along an axis: split at the given places, or into a number of parts of nearly equal length. (By NumPy's own
-    code it takes three times as many operations, which pictures would show.)"""
+    """Parts along an axis: split at the given places, or into a number of parts of nearly equal length. (NumPy's own
+    code takes three times as many operations, which pictures would show.)"""
     x = as_array(ary)
     axis = normalize_axis_index(axis, x.ndim)
     lead, n = (slice(None),) * axis, x.shape[axis]

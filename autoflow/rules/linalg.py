@@ -1,7 +1,7 @@
 """Products that sum over axes (matmul, dot, inner, outer, tensordot, einsum), and norms.
 
 All products are bilinear: z is a sum of products x y. So dL/dx is the same kind of sum, of products g y, in which the
-axes that x shared with z stay where they are, and those that only y and z have are summed over instead.
+axes that x shares with z stay, and those that only y and z have are summed over.
 
 Norms of vectors and matrices, and the condition number: where a norm has a kink its derivative is one of the slopes
 there, 0 for the norm of zeros, an even split where several elements are the largest.
@@ -91,8 +91,8 @@ rule(np.vecdot, "x y", "·", r"$x \cdot $y", precedence=2, holomorphic=False,
 def contract_x(g: Array, x_shape: Shape, y: Array, xs: Shape, ys: Shape) -> Array:
     """z[i, j] = Σₖ x[i, k] y[k, j] for groups of axes i, j, k: dL/dx[i, k] = Σⱼ g[i, j] y[k, j].
 
-    ``xs``, ``ys``: the axes k in x and in y. What tensordot returns has the axes i in order, then those of y that are
-    left, k, in their order in y; so they are moved to their places in x. A number has no axes: it is a factor.
+    ``xs``, ``ys``: the axes k in x and in y. The result of tensordot has the axes i in order, then k as they are
+    ordered in y; so they are moved to their places in x. A number has no axes: it is a factor.
     """
     if not x_shape or not np.ndim(y):
         return sum_to(g * y, x_shape)
@@ -265,7 +265,7 @@ def kron(a: Any, b: Any) -> Array:
 
 @composed(np.cross)
 def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Array:
-    """x × y of vectors along an axis. Of two elements, which NumPy had until 2.4, the third is 0."""
+    """x × y of vectors along an axis. If they have two elements, as NumPy allowed until 2.4, the third is 0."""
     if axis is not None:
         axisa = axisb = axisc = axis
     x, y = as_array(a), as_array(b)
@@ -347,7 +347,7 @@ numpys_norm = with_copies(theirs._implementation)
 
 @composed(np.linalg.norm)
 def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Array:
-    """Norms of matrices are NumPy's own code: of sums along columns or rows, or of singular values."""
+    """Norms of matrices are NumPy's own code, by sums along columns or rows or by singular values."""
     x = as_array(x)
     of_matrix = len({*axes_of(axis, x.ndim)}) == 2 and ord in (1, -1, 2, -2, INF, -INF, "nuc")
     return (numpys_norm if of_matrix else norm)(x, ord, axis, keepdims)
@@ -358,7 +358,7 @@ run_own(np.linalg.vector_norm, np.linalg.matrix_norm)
 
 @composed(np.linalg.cond)
 def cond(x: Any, p: Any = None) -> Array:
-    """‖x‖ ‖x⁻¹‖, of the largest and the smallest singular value where p is None, 2 or -2; inf for a singular x."""
+    """‖x‖ ‖x⁻¹‖; by the largest and the smallest singular value if p is None, 2 or -2; inf for a singular x."""
     x = as_array(x)
     right = np.linalg.cond(numbers_of(x), p)  # and its errors
     if p is None or p in (2, -2):

@@ -1,19 +1,19 @@
 """Functions of a matrix in SciPy's sense: e^x, √x, log x, x^t, for ``autoflow.linalg``.
 
-The derivative of a matrix function f in the direction e is no product: it is the linear map e ↦ df of N. J. Higham,
+The derivative of a matrix function f in the direction e is not a product but the linear map e ↦ df of N. J. Higham,
 "Functions of Matrices", 2008, chapter 3 (there: the Fréchet derivative). Backwards it is the same map at xᵀ.
 
-Of the exponential, which is one function on the whole plane, it is a corner of e^[x e; 0 x]. That block matrix has each
-eigenvalue twice. Where a function has a branch cut, rounding may put the two copies of an eigenvalue on different sides
-of it, so √, log and powers go another way, from the *result* z, which has chosen its branch:
+For the exponential, which has no branch cut, df is a corner of e^[x e; 0 x]. That block matrix has each eigenvalue
+twice. At a branch cut, rounding may put the two copies of an eigenvalue on different sides, so √, log and powers start
+from the *result* z instead, whose branch is settled:
 
     √      z z = x, so z dz + dz z = dx: a Sylvester equation.
     log    x^(1/2ᵏ) = e^(z/2ᵏ): k Sylvester equations lead to a root r near 1, where
            d log r = ∫ (1 + t (r − 1))⁻¹ dr (1 + t (r − 1))⁻¹ dt from 0 to 1 has no cut nearby.
     x^t    = e^(t log x), by the chain rule.
 
-They hold for repeated, defective, negative and complex eigenvalues. Where two eigenvalues of √x add up to 0 (x has the
-eigenvalue 0 twice, or −1 with both of its roots) there is no derivative: NaN.
+These hold for repeated, defective, negative and complex eigenvalues. Where two eigenvalues of √x add up to 0 (x has the
+eigenvalue 0 twice, or −1 with both of its roots) the derivative does not exist: NaN.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ NEAR = 0.25  # how far log r may be from 0 for that integral: 8 points then give
 
 
 def scipy_linalg(*arrays: Array) -> tuple[Any, list[Array]]:
-    """scipy.linalg, imported when it is needed, and these operands as it takes them.
+    """scipy.linalg, imported when it is needed, and the operands in a precision that it takes.
 
     LAPACK computes in single and double precision. Half precision becomes single here: SciPy has always returned that,
-    but from 1.18 on the caller has to cast. For long double SciPy is inconsistent: some functions round, some fail.
+    but from 1.18 on the caller has to cast. With long double some of SciPy's functions round, and some fail.
     """
     if any([x.dtype.char in "gG" for x in arrays]):
         raise TypeError("scipy.linalg computes in single and double precision: use x.astype(np.float64)")
@@ -100,7 +100,7 @@ def power(x: Array, t: Array) -> Array:
 
 
 def in_double(function: Any, x: Array) -> Array:
-    """The function in double precision, rounded once: SciPy's loses half of the digits of single ones, and says so."""
+    """The function in double precision, rounded once: in single precision SciPy loses half of the digits, and warns."""
     if x.dtype.char not in "fF":
         return function(x)
     z = function(x.astype(np.result_type(x, np.float64)))
@@ -108,7 +108,7 @@ def in_double(function: Any, x: Array) -> Array:
 
 
 def each(function: Any, x: Array) -> Array:
-    """The function of every matrix of a stack."""
+    """The function applied to every matrix of a stack."""
     if x.ndim < 3:
         return function(x)
     found = [function(x[i]) for i in np.ndindex(x.shape[:-2])]
@@ -134,8 +134,8 @@ def sylvester_q(g: Array, a: Array, b: Array) -> Array:
 
 
 def expm_slope(g: Array, x: Array) -> Array:
-    """The derivative of eˣ at x in direction g, in both senses; R. Mathias, "A chain rule for matrix functions and
-    applications", 1996. g is made as small as x first: a large one would have eˣ computed of x/2ᵏ with a large k."""
+    """The derivative of eˣ at x in direction g, forwards and backwards; R. Mathias, "A chain rule for matrix functions
+    and applications", 1996. g is scaled to the size of x: for a large g, eˣ would be computed from a tiny x/2ᵏ."""
     n = x.shape[-1]
     size = largest(g) / np.maximum(largest(x), 1)
     size = np.where(size > 0, size, 1)
@@ -144,12 +144,12 @@ def expm_slope(g: Array, x: Array) -> Array:
 
 
 def largest(x: Array) -> Array:
-    """The largest number of every matrix, in size: (..., 1, 1), plain."""
+    """The largest absolute value in every matrix: (..., 1, 1), plain."""
     return np.max(np.abs(numbers_of(x)), axis=(-2, -1), keepdims=True, initial=0.0)
 
 
 def logm_slope(g: Array, z: Array) -> Array:
-    """dz of e^z = x in direction g."""
+    """dz for e^z = x in direction dx = g."""
     norm = float(np.max(np.sum(np.abs(numbers_of(z)), axis=-2), initial=0.0))
     halvings = 0 if not norm > NEAR or norm == np.inf else int(np.ceil(np.log2(norm / NEAR)))
     roots = [expm(z / 2**k) for k in range(1, halvings + 1)]
@@ -165,7 +165,7 @@ def logm_slope(g: Array, z: Array) -> Array:
 
 
 def power_x(g: Array, x: Array, t: Array) -> Array:
-    """x^t = e^(t log x), backwards: at the transposed matrices, the exponential first."""
+    """x^t = e^(t log x), backwards: at the transposed matrices, starting with the exponential."""
     log = logm(x.mT)
     return t * logm_slope(expm_slope(g, t * log), log)
 

@@ -1,12 +1,12 @@
 """Functions that put elements in order (sort, partition, unique), and histograms, which put them into bins.
 
-Where no two elements are equal the order does not change under a small change of x, so a result is the same few
-elements of x as before: the derivative sends each gradient back to where its element came from. Equal elements keep
-their order in x (a stable sort), so each of them receives the gradient of one place, and together they receive all of
-it. The ranks of the elements are computed again from x in the backward pass. (Median and quantiles: ``statistics.py``.)
+If no two elements are equal, a small change of x does not change their order: the derivative sends each gradient back
+to where its element came from. Equal elements keep their order in x (a stable sort), so each of them receives the
+gradient of one place, and together they receive all of it. The ranks of the elements are computed again from x in the
+backward pass. (Median and quantiles: ``statistics.py``.)
 
-How many numbers are in each bin of a histogram is plain, but sums of weights have a gradient: the bin of a number has
-no derivative, and a weight receives the gradient of the bin that it was added to.
+The counts of a histogram are plain, but sums of weights have a gradient: which bin a number is in has no derivative,
+and a weight receives the gradient of the bin that it was added to.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def along(indices: Array, shape: Shape, axis: int) -> tuple[Array, ...]:
 
 
 def take_along_x(g: Array, x_shape: Shape, indices: Array, axis: Any) -> Array:
-    """Every element receives the gradients of all the places where it was taken."""
+    """Every element receives the gradients of all places to which it was copied."""
     if axis is None:
         return put_back(g, (as_array(indices),), (int(np.prod(x_shape)),)).reshape(x_shape)
     return put_back(g, along(indices, x_shape, axis), x_shape)
@@ -49,8 +49,8 @@ def take_along_x(g: Array, x_shape: Shape, indices: Array, axis: Any) -> Array:
 
 
 def rank_in_result(x: Array, z: Array, axis: int) -> Array:
-    """Where in z, which has the elements of x in another order along ``axis``, each of them is: the k-th smallest of
-    x is the k-th smallest of z. NaN is the largest, as in NumPy's sort.
+    """Where each element of x is in z, which has the same elements in another order along ``axis``: the k-th smallest
+    of x is the k-th smallest of z. NaN is the largest, as in NumPy's sort.
 
     >>> rank_in_result(np.array([3.0, 1.0, 2.0]), np.array([1.0, 2.0, 3.0]), 0)
     array([2, 0, 1])
@@ -58,12 +58,12 @@ def rank_in_result(x: Array, z: Array, axis: int) -> Array:
     numbers = numbers_of(z)
     axis = axis % numbers.ndim  # a number also where it is True
     lead = (slice(None),) * axis
-    # Strictly rising: no two elements are equal, so the order need not be stable, which is faster.
+    # If z rises strictly, no two elements are equal, so the sort need not be stable, which is faster.
     rising = is_on_host(x) and bool((numbers[(*lead, slice(None, -1))] < numbers[(*lead, slice(1, None))]).all())
     from_x = np.argsort(x, axis=axis, kind=None if rising else "stable")
     from_z = np.argsort(numbers, axis=axis, kind="stable")
     place = np.empty_like(from_z)
-    if place.ndim == 1:  # a tenth of the time
+    if place.ndim == 1:  # takes a tenth of the time
         place[from_x] = from_z
     else:
         np.put_along_axis(place, from_x, from_z, axis)
@@ -71,7 +71,7 @@ def rank_in_result(x: Array, z: Array, axis: int) -> Array:
 
 
 def sort_x(g: Array, x: Array, z: Array, axis: Any) -> Array:
-    """Each element receives the gradient of the place to which it went. No additions: all places are different."""
+    """Each element receives the gradient of the place that it went to. Nothing is added: all places are different."""
     if axis is None or x.ndim == 1:
         return np.take(g, rank_in_result(np.ravel(x), z, 0)).reshape(x.shape)
     return np.take_along_axis(g, rank_in_result(x, z, axis), int(axis))
@@ -90,7 +90,7 @@ rule(np.partition, "x | kth axis=-1 kind='introselect' order=None", x=sort_x, by
 
 
 def kept_values(x: Array, values: Array) -> Array:
-    """The elements of x that have these values: the first of equal ones, so that is where gradients go."""
+    """The elements of x with these values: of equal ones the first, so it receives the gradient."""
     x = x.reshape(-1)
     order = np.argsort(numbers_of(x), kind="stable")
     return np.take(x, order[np.searchsorted(numbers_of(x)[order], values)])
@@ -142,7 +142,7 @@ def edges_of(a: Any, bins: Any, range: Any) -> Array:
 
 
 def bin_of(a: Array, edges: Array) -> Array:
-    """In which bin each number is; they contain their left edge, the last one both. -1, and one too many: in none."""
+    """Which bin each number is in; bins contain their left edge, the last one both. -1 or the number of bins: none."""
     i = np.searchsorted(edges, a, "right") - 1
     return np.where(a == edges[-1], edges.size - 2, i)
 
@@ -174,8 +174,8 @@ def numbers_in(x: Any) -> Any:
 
 
 def moving(edges: Array, a: Array, bins: Any, range: Any) -> Array:
-    """The edges with their derivatives: as they were given, or spread between the least and the greatest number of a or
-    of ``range``."""
+    """The edges with their derivatives: as they were given, or evenly spaced between the smallest and the largest
+    number of a or of ``range``."""
     if isinstance(bins, (list, tuple)) or np.ndim(bins):
         return as_array(bins) if has_gradient(bins) else edges
     if not has_gradient(a if range is None else range) or (range is None and not a.size):

@@ -1,16 +1,16 @@
 """Functions that reduce many numbers to one: sums, products, means, spreads, extremes; running ones; twins for NaN.
 
-Three options mean the same in all of them. ``axis`` and ``keepdims``: :func:`~autoflow.table.shapes.restore_axes` gives
+Some options mean the same in all of them. ``axis`` and ``keepdims``: :func:`~autoflow.table.shapes.restore_axes` gives
 the gradient the removed axes back, with length 1, and broadcasting does the rest. ``where``: masked elements are not
 used, so their gradient is zero. ``initial``: one more element, a constant.
 
 The largest and the smallest elements (max, min, ptp): equal ones share the gradient. A row keeps where they are, not
 the elements, which may be overwritten or freed.
 
-The twins of sum, mean, max, ... that leave out NaN: a NaN has not been used, so its gradient is zero, exactly as with
-``where=~np.isnan(x)``, and that is how it is computed here, by the derivatives above. Every NaN is replaced before
-anything is multiplied by it, so that derivatives of the derivatives stay free of NaN as well. Where all elements are
-NaN, all gradients are 0.
+The twins of sum, mean, max, ... that leave out NaN: a NaN is not used, so its gradient is zero, exactly as with
+``where=~np.isnan(x)``, and it is computed in that way, by the derivatives above. Every NaN is replaced before anything
+is multiplied by it, so that derivatives of the derivatives stay free of NaN, too. Where all elements are NaN, all
+gradients are 0.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def mean_x(g: Array, x_shape: Shape, axis: Axis, keepdims: bool, where: Any) -> 
 
 
 def deviations(x: Array, axis: Axis, dtype: Any, where: Any) -> Array:
-    """x - mean(x), in single precision at least; of what ``where`` leaves out, which may be NaN, without a NaN."""
+    """x - mean(x), at least in single precision; what ``where`` leaves out may be NaN, and is 0 here."""
     x = mask_out(x, where)
     dtype = np.float32 if dtype is None and x.dtype == np.float16 else dtype
     if where is not None and not is_on_host(x):  # CuPy's mean knows no where=
@@ -84,13 +84,13 @@ def deviations(x: Array, axis: Axis, dtype: Any, where: Any) -> Array:
 
 
 def freedom(shape: Shape, axis: Axis, ddof: Any, correction: Any, where: Any) -> Any:
-    """The divisor of a variance: max(n - ddof, 0), as in NumPy. ``correction`` is another name of ddof."""
+    """The divisor of a variance: max(n - ddof, 0), as in NumPy. ``correction`` is another name for ddof."""
     n = count_used(shape, axis, where) - (ddof if correction is None else correction)
     return max(n, 0) if isinstance(n, (int, float)) else np.maximum(n, 0)
 
 
 def spread_over(g: Array, x: Array, axis: Axis, ddof: Any, keepdims: bool, where: Any, correction: Any) -> Array:
-    """``g`` over the number of freedoms, to be multiplied with deviations. (With ``dtype=complex`` NumPy's real number
+    """``g`` over the degrees of freedom, to be multiplied by deviations. (With ``dtype=complex`` NumPy's real number
     has an imaginary part, 0, to which nothing flows.)"""
     g = restore_axes(np.real(g) if g.dtype.kind == "c" else g, x.shape, axis, keepdims)
     return divide_by_count(g, freedom(x.shape, axis, ddof, correction, where))
@@ -107,9 +107,8 @@ def std_x(
 ) -> Array:  # fmt: skip
     """z = √var, so dz/dx = (x - m) / (n z); 0 where all values are equal, as a subgradient.
 
-    The mean of equal values may be rounded. Then neither z nor x - m is 0 (those of three 0.1 are 1e-17), but all x - m
-    are the same few units in the last place, whose mean is exact. (Only numbers are compared: in a recorded pass that
-    is no operation.)
+    The mean of equal values may be rounded. Then neither z nor x - m is 0 (for three 0.1 they are 1e-17), but all x - m
+    are the same few units in the last place, whose mean is exact. (Only numbers are compared, so nothing is recorded.)
 
     The inner ``np.where`` keeps the unused 1/z finite: derivatives of this derivative stay free of NaN too.
     """
@@ -169,7 +168,7 @@ def prod_x(g: Array, x: Array, axis: Axis, dtype: Any, keepdims: bool, initial: 
 
 
 def cumsum_x(g: Array, x_shape: Shape, axis: Any) -> Array:
-    """zₖ = Σ_{i≤k} xᵢ, so xᵢ receives Σ_{k≥i} gₖ: the running sum from behind."""
+    """zₖ = Σ_{i≤k} xᵢ, so xᵢ receives Σ_{k≥i} gₖ: the running sum from the end."""
     behind = (slice(None),) * (0 if axis is None else axis % g.ndim) + (slice(None, None, -1),)
     wide = np.float32 if g.dtype == np.float16 else None  # half precision is added up in single precision
     z = as_dtype(g[behind].cumsum(0 if axis is None else axis, wide)[behind], g.dtype)
@@ -191,7 +190,7 @@ def recur(x: Array, y: Array) -> Array:
 
 
 def recur_y(g: Array, x: Array) -> Array:
-    """yᵢ reaches zᵢ, and by it zᵢ₊₁, ...: sᵢ = gᵢ + xᵢ₊₁ sᵢ₊₁, the same recurrence from behind."""
+    """yᵢ reaches zᵢ, and through it zᵢ₊₁, ...: sᵢ = gᵢ + xᵢ₊₁ sᵢ₊₁, the same recurrence from the end."""
     return recur(shift_right(x[..., ::-1]), g[..., ::-1])[..., ::-1]
 
 
@@ -204,7 +203,7 @@ def recur_x(g: Array, x: Array, z: Array) -> Array:
 def cumprod_x(g: Array, x: Array, axis: Any, dtype: Any) -> Array:
     """zₖ = x₀ ... xₖ, so xᵢ receives (x₀ ... xᵢ₋₁) Σ_{k≥i} gₖ (xᵢ₊₁ ... xₖ): exact at zeros.
 
-    The sum is a recurrence from behind, that of :func:`recur_y`.
+    The sum is the recurrence of :func:`recur_y`, from the end.
     """
     y = to_last(in_dtype(x, dtype), axis)
     return from_last(np.cumprod(shift_right(y), axis=-1) * recur_y(to_last(g, axis), y), x.shape, axis)
@@ -228,11 +227,11 @@ PLAIN = (np.ndarray, np.float64)  # of a pass that is not recorded
 
 
 class Reached(NamedTuple):
-    """The places of the maxima of an array. Its derivatives need no more, so the array may be overwritten or freed.
+    """The places of the maxima of an array. Derivatives need nothing else, so the array may be overwritten or freed.
 
     mask : is this element equal to its maximum? Of the array's shape.
-    shares : among how many elements each maximum is shared, with the axes kept with length 1; None where the mask tells
-        it, for then it can wait for the pass back.
+    shares : among how many elements each maximum is shared, with the axes kept with length 1; None if the mask says
+        so, since then it can wait for the pass back.
     axis, keepdims : along which axes the maxima were taken, and whether the result has them.
     """
 
@@ -262,7 +261,7 @@ def how_many(mask: Array, axis: Axis) -> Array:
 
 def share_of_max(g: Array, reached: Reached, least: int = 0) -> Array:
     """Equal entries share the gradient of their maximum (or minimum) evenly. In a row with a NaN nothing is equal to
-    the maximum, and 0 / 0 says so; not where a NaN is left out, and so there are ``least`` one to divide by."""
+    the maximum, and 0 / 0 gives NaN; where NaN is left out it is divided by at least 1, ``least``."""
     mask, count, axis, keepdims = reached
     g = restore_axes(g, mask.shape, axis, keepdims)
     if count is None and type(g) in PLAIN and (sent := sent_to_one_each(g, mask, axis)) is not None:
@@ -273,8 +272,8 @@ def share_of_max(g: Array, reached: Reached, least: int = 0) -> Array:
 
 
 def sent_to_one_each(g: Array, mask: Array, axis: Axis) -> Array | None:
-    """Each element of ``g`` at the place of its maximum, zeros elsewhere: most often there are no ties, and nothing to
-    divide. None if there are, or if a row has no maximum, because of a NaN.
+    """Each element of ``g`` at the place of its maximum, zeros elsewhere: mostly there are no ties, and nothing to
+    divide. None if there are, or if a NaN leaves a row without a maximum.
 
     >>> sent_to_one_each(np.array([5.0, 7.0]), np.array([[False, True], [True, False]]), 1)
     array([[0., 5.],
@@ -357,7 +356,7 @@ def nancumprod_x(g: Array, x: Array, axis: Any, dtype: Any) -> Array:
 
 
 def spread_in_dtype(function: Any) -> Callable[..., Any]:
-    """np.nanvar or np.nanstd. CuPy's compute in the precision of x, whatever ``dtype`` says: so x gets that dtype."""
+    """np.nanvar or np.nanstd. CuPy's compute in the precision of x, whatever ``dtype`` says, so x gets that dtype."""
     return lambda x, dtype=None, **options: function(
         x if dtype is None or is_numpys(x) or x.dtype.kind == "c" else x.astype(dtype), dtype=dtype, **options
     )

@@ -1,27 +1,28 @@
 """Inverses, linear systems, determinants, least squares and functions of a matrix; also of stacks of matrices.
 
 Inner products are ⟨a, b⟩ = Re tr(aᴴ b), and g = dL/da + i dL/db for complex numbers, so every formula holds for both
-kinds. Rows that are holomorphic write the transpose where the formula for complex numbers has the adjoint; the table
-conjugates for them. Formulas that are not derived here are from M. B. Giles, "Collected matrix derivative results for
-forward and reverse mode algorithmic differentiation", 2008; others are named where they are used.
+kinds. Holomorphic rows write the transpose where the formula for complex numbers has the adjoint; the table conjugates
+for them. Formulas that are not derived here are from M. B. Giles, "Collected matrix derivative results for forward and
+reverse mode algorithmic differentiation", 2008; other sources are named where they are used.
 
-The pseudo-inverse and least squares hold while no singular value crosses the bound below which they are left out.
+The derivatives of the pseudo-inverse and of least squares hold as long as no singular value crosses the bound below
+which singular values are left out.
 
-Then decompositions: Cholesky, QR, eigenvalues, singular values. Each derivation goes the same way. Differentiate the
+Then decompositions: Cholesky, QR, eigenvalues, singular values. Each derivation takes the same steps. Differentiate the
 defining equation (x = v diag(w) vᴴ), bring everything into the frame of the factors (C = vᴴ dx v), solve for what is
 wanted, and read the linear map backwards.
 
-Gauge. Factors are not unique: eigenvectors may be multiplied by a phase, singular vectors by a common one. What
-LAPACK returns is one choice. Real factors are unique up to sign, which does not change under small steps. For
-complex ones the derivative is that of the factors that do not turn, vᴴ dv zero on the diagonal; what does not depend
-on the phase, as nothing meaningful does, has the same derivative in every gauge. (np.linalg.eig has a known gauge,
-and its derivative is exactly that of NumPy's result.)
+Gauge. Factors are not unique: eigenvectors may be multiplied by a phase, singular vectors by a common one. LAPACK
+returns one choice. Real factors are unique up to sign, which small steps do not change. For complex ones the derivative
+is that of factors that do not turn, with vᴴ dv zero on the diagonal; whatever does not depend on the phase, as nothing
+meaningful does, has the same derivative in every gauge. (The gauge of np.linalg.eig is known, and its derivative is
+exactly that of NumPy's result.)
 
-Equal eigenvalues, or equal singular values: the factors are not differentiable there. Terms that would be divided by
-the gap are left out, so nothing is infinite. That is right for functions of the values alone (Σ w³) and for projectors
-on the whole subspace. It is not for v f(w) vᴴ, whose derivative keeps a part f'(w) of the omitted subspace, and not for
-second derivatives, which contain such terms. No convention could be right for both: of a projector f' is 0, and where
-two eigenvalues are one, the gradients of w and v say what f is there, not how it changes. So for matrix functions of
+Where eigenvalues or singular values are equal, the factors are not differentiable. Terms that would be divided by the
+gap are left out, so nothing is infinite. That is right for functions of the values alone (Σ w³) and for projectors on
+the whole subspace. It is wrong for v f(w) vᴴ, whose derivative keeps a part f'(w) of the omitted subspace, and for
+second derivatives, which contain such terms. No convention could be right for both: for a projector f' is 0, and where
+two eigenvalues are equal, the gradients of w and v say what f is there, not how it changes. So for matrix functions of
 such matrices use ``autoflow.linalg.expm`` and ``sqrtm``, or products of x, whose derivatives are exact everywhere.
 """
 
@@ -56,7 +57,7 @@ def solve_y(g: Array, x: Array, y_shape: Shape) -> Array:
 
 
 def of_columns(solve: Callable[[Array], Array], g: Array, y_shape: Shape) -> Array:
-    """The gradient of y, ``solve(g)``; vectors, one for each matrix, are columns there."""
+    """The gradient of y, ``solve(g)``, which gets vectors, one for each matrix, as columns."""
     if len(y_shape) == 1:
         return sum_to(solve(g[..., None])[..., 0], y_shape)
     return sum_to(solve(g), y_shape)
@@ -75,7 +76,7 @@ rule(np.linalg.solve, "x y", "solve", r"$x^{-1} $y", x=solve_x, y=solve_y, compu
 
 @composed(np.linalg.tensorsolve)
 def tensorsolve(a: Any, b: Any, axes: Any = None) -> Array:
-    """A system whose unknown has several axes: those of a behind the axes of b. ``axes`` of a move to its end first."""
+    """A system whose unknown has several axes: those of a after the axes of b. First ``axes`` of a move to its end."""
     a, b = as_array(a), as_array(b)
     order = list(range(a.ndim))
     for k in axes or ():
@@ -106,7 +107,7 @@ def det_x(g: Array, x: Array, z: Array) -> Array:
 
 
 def adjugate(x: Array, det: Array) -> Array:
-    """adj(x), from the inverse unless some x of the stack is so close to singular that it would be lost in rounding."""
+    """adj(x), from the inverse, unless some x of the stack is so close to singular that rounding would spoil it."""
     try:
         inverse = np.linalg.inv(x)
         condition = _norm(numbers_of(x)) * _norm(numbers_of(inverse))
@@ -123,9 +124,9 @@ def _norm(x: Array) -> Array:
 
 
 def adjugate_of_singular(x: Array) -> Array:
-    """adj(x) by a regular neighbour: with u, v the singular vectors of what vanishes, b = x + u vᴴ is regular, and
+    """adj(x) by a regular neighbour: with u, v the singular vectors of vanishing values, b = x + u vᴴ is regular, and
 
-    det(x) = det(b) det(k),  k = 1 - vᴴ b⁻¹ u  (Sylvester's identity);  k has one row for each value that vanishes.
+    det(x) = det(b) det(k),  k = 1 - vᴴ b⁻¹ u  (Sylvester's identity);  k has one row for each vanishing value.
     Differentiated with u and v fixed: adj(x) = det(b) (det(k) b⁻¹ + b⁻¹ u adj(k) vᴴ b⁻¹). All of it is smooth in x, so
     second derivatives are right as well.
     """
@@ -143,7 +144,7 @@ def adjugate_of_singular(x: Array) -> Array:
 
 
 def polynomials(x: Array) -> tuple[Array, Array]:
-    """Determinant (..., 1, 1) and adjugate by products alone, for small matrices: the method of Le Verrier and Faddeev.
+    """Determinant (..., 1, 1) and adjugate of small matrices, by products alone: the Faddeev–LeVerrier algorithm.
 
     >>> det, adj = polynomials(np.array([[1.0, 2.0], [2.0, 4.0]]))
     >>> det.item(), adj.tolist()
@@ -168,7 +169,7 @@ def slogdet(x: Array) -> Array:
 
 
 def slogdet_x(g: Array, x: Array, z: Array) -> Array:
-    """With t = tr(x⁻¹ dx): d log|det x| = Re t, and of the phase s = det x / |det x|: ds = i s Im t, 0 for real x.
+    """With t = tr(x⁻¹ dx): d log|det x| = Re t, and the phase s = det x / |det x| has ds = i s Im t, 0 for real x.
 
     So dL/dx = (g_log - i Im(ḡₛ s)) x⁻ᴴ. NaN for a singular x, where there is no logarithm.
     """
@@ -194,12 +195,12 @@ rule(slogdet, "x", "slogdet", r"\log|\det $x|", x=slogdet_x, holomorphic=False)
 
 
 def pinv_x(g: Array, x: Array, z: Array, hermitian: bool) -> Array:
-    """dz = -z dx z + z zᴴ dxᴴ (1 - x z) + (1 - z x) dxᴴ zᴴ z, for a rank that does not change; and so backwards
+    """dz = -z dx z + z zᴴ dxᴴ (1 - x z) + (1 - z x) dxᴴ zᴴ z, for a rank that does not change; so backwards
 
-    dL/dx = -zᴴ g zᴴ + (1 - x z) gᴴ z zᴴ + zᴴ z gᴴ (1 - z x).  Of a Hermitian x the lower triangle is read.
+    dL/dx = -zᴴ g zᴴ + (1 - x z) gᴴ z zᴴ + zᴴ z gᴴ (1 - z x).  If x is Hermitian, its lower triangle is read.
     Source: G. H. Golub and V. Pereyra, "The differentiation of pseudo-inverses", 1973.
 
-    That is if only zeros are left out. If other singular values are, :func:`pinv_x_beside` has the rest.
+    That holds if only zeros are left out. For other singular values see :func:`pinv_x_beside`.
     """
     if not x.size:
         return np.zeros_like(x)
@@ -212,10 +213,10 @@ def pinv_x(g: Array, x: Array, z: Array, hermitian: bool) -> Array:
 
 
 def gap(s: Array, rank: Array) -> tuple[Array, Array]:
-    """The largest singular value that is left out, as a part of the least one that is not; and that. (..., 1, 1)."""
+    """The largest singular value that is left out, over the smallest one that is not; and the latter. (..., 1, 1)."""
     order = np.cumsum(np.ones_like(s), axis=-1) - rank[..., None]
     left, least = greatest(np.where(order == 1, s, 0)), greatest(np.where(order == 0, s, 0))
-    least = np.where(rank > 0, least, 2 * left)  # if all are left out, what is above them does not matter
+    least = np.where(rank > 0, least, 2 * left)  # if all are left out, any number above them will do
     least = np.where(least > 0, least, 1)
     return (left / least)[..., None, None], least[..., None, None]
 
@@ -229,11 +230,11 @@ def pinv_x_with(g: Array, x: Array, z: Array, ratio: Array, least: Array) -> Arr
 
 
 def pinv_x_beside(g: Array, x: Array, z: Array, ratio: Array) -> Array:
-    """:func:`pinv_x` where singular values σ ≤ ``ratio`` are left out, and those that are not are s ≥ 1.
+    """:func:`pinv_x` where singular values σ ≤ ``ratio`` are left out, and those that are kept are s ≥ 1.
 
     Between the two, dL/dx is (gᴴ + r g zᴴ)/(s² - σ²) and (gᴴ + zᴴ g r)/(s² - σ²), where r = x - x z x is what is left
     out: for σ = 0 the formula there. 1/(s² - σ²) = Σ σ²ᵏ/s²ᵏ⁺² is summed by doubling: R. A. Smith, "Matrix equation
-    XA + BX = C", 1968. There are only products, so it can be differentiated again, at equal values too. NaN for σ = s.
+    XA + BX = C", 1968. All are products, so it can be differentiated again, at equal values too. NaN for σ = s.
     """
     if x.shape[-2] < x.shape[-1]:  # powers of the smaller matrices
         return adjoint(pinv_x_beside(adjoint(g), adjoint(x), adjoint(z), ratio))
@@ -258,7 +259,7 @@ rule(np.linalg.pinv, "x | rcond=None hermitian=False rtol='unset'", "pinv", r"$x
 
 @primitive
 def lstsq(x: Array, y: Array, rcond: Any = None) -> Array:
-    """All that np.linalg.lstsq returns, packed; sums of squares that it does not compute are zeros."""
+    """All results of np.linalg.lstsq, packed; sums of squares that it does not compute are zeros."""
     z, residuals, rank, s = np.linalg.lstsq(x, y, rcond)
     columns = math.prod(y.shape[1:])
     residuals = residuals if residuals.size else np.zeros(columns, s.dtype, like=like_argument(s))
@@ -282,7 +283,7 @@ def lstsq_y(g: Array, x: Array, y: Array, z: Array) -> Array:
 def lstsq_x(g: Array, x: Array, y: Array, z: Array) -> Array:
     """dL/dx = -w zᴴ + r (p w)ᴴ + (pᴴ z) (gz - (p x) gz)ᴴ with p = x⁺, w = pᴴ gz: see :func:`pinv_x`.
 
-    The sums of squares send -2 r g zᴴ: they are smallest at z, so a small change of z does not matter.
+    The sums of squares send -2 r g zᴴ: z minimises them, so a small change of z does not matter.
     """
     solution, *_ = lstsq_parts(z, x.shape, y.shape)
     gz, gr, _, gs = lstsq_parts(g, x.shape, y.shape)
@@ -305,7 +306,7 @@ def _columns(y: Array) -> Array:
 
 
 def _pinv(x: Array, z: Array, y: Array) -> tuple[Array, Array, Array]:
-    """The pseudo-inverse with the singular values that lstsq has used, and their :func:`gap`."""
+    """The pseudo-inverse by the singular values that lstsq used, and their :func:`gap`."""
     *_, rank, s = lstsq_parts(numbers_of(z), x.shape, y.shape)
     rank, s = np.real(rank[0]), np.real(s)
     ratio, least = gap(s, rank)
@@ -337,8 +338,8 @@ QRResult, SVDResult, SlogdetResult = type(np.linalg.qr(ONE)), type(np.linalg.svd
 
 
 def packed(function: Any, *axes: int) -> Any:
-    """``function`` of NumPy's, which has several results, with all of them in one array: the function of a row. Given:
-    how many axes of each belong to one matrix."""
+    """A NumPy ``function`` with several results as the function of a row, with all of them in one array. ``axes``: how
+    many axes of each belong to one matrix."""
 
     def compute(x: Array, *args: Any, **options: Any) -> Array:
         return pack(*zip(function(x, *args, **options), axes, strict=True))
@@ -382,8 +383,8 @@ def qr_x(g: Array, x: Array, z: Array) -> Array:
     For at least as many rows as columns: C = qᴴ dx r⁻¹ = qᴴdq + dr r⁻¹ is the sum of a skew and an upper triangular
     matrix, so dr r⁻¹ = Φ(C + Cᴴ), Φ taking the upper triangle and half of the diagonal, and with
     Y = Φ(gr rᴴ - qᴴ gq):  dL/dx = (gq + q (Y + Yᴴ)) r⁻ᴴ.
-    Of a wide x = [a b] the square part a = q c is decomposed, and d = qᴴ b is a product. NaN if columns depend on
-    each other. Source: S. F. Walter and L. Lehmann, "Algorithmic differentiation of linear algebra functions", 2010.
+    If x = [a b] is wide, the square part a = q c is decomposed, and d = qᴴ b is a product. NaN if columns are linearly
+    dependent. Source: S. F. Walter and L. Lehmann, "Algorithmic differentiation of linear algebra functions", 2010.
     """
     (q, r), (gq, gr) = unpack(z, *qr_shapes(x.shape)), unpack(g, *qr_shapes(x.shape))
     k = q.shape[-1]
@@ -397,14 +398,14 @@ def qr_x(g: Array, x: Array, z: Array) -> Array:
 
 @composed(np.linalg.qr)
 def _qr(a: Any, mode: str = "reduced") -> Any:
-    """``np.linalg.qr`` in the modes whose result is determined by x."""
+    """``np.linalg.qr`` in the modes in which x determines the result."""
     x = as_array(a)
     if mode not in ("reduced", "complete", "r"):
         raise NoRuleError(f"np.linalg.qr of a node knows the modes 'reduced', 'complete' and 'r', not {mode!r}")
     if mode == "complete" and x.shape[-2] > x.shape[-1]:
         raise NoRuleError(
-            "np.linalg.qr(mode='complete') of a matrix with more rows than columns: nothing in x says which the last "
-            "columns of q are. Use mode='reduced'"
+            "np.linalg.qr(mode='complete') of a matrix with more rows than columns: x does not determine the last "
+            "columns of q. Use mode='reduced'"
         )
     q, r = unpack(qr(x), *qr_shapes(x.shape))
     return r if mode == "r" else QRResult(q, r)
@@ -457,10 +458,10 @@ rule(np.linalg.eigvalsh, "x | UPLO='L'", "eigvalsh", r"\lambda($x)", x=eigvalsh_
 
 
 def eig_x(g: Array, z: Array, x_shape: Shape) -> Array:
-    """x = v diag(w) v⁻¹. With C = v⁻¹ dx v:  dw = diag(C),  dv = v (F ⊙ C) but for the lengths of the columns.
+    """x = v diag(w) v⁻¹. With C = v⁻¹ dx v:  dw = diag(C),  dv = v (F ⊙ C) up to the lengths of the columns.
 
-    LAPACK's columns have length 1 and a real largest element, which :func:`normalise_gradient` brings in. Then
-    dL/dx = v⁻ᴴ (diag(gw) + F̄ ⊙ vᴴ gv) vᴴ. NaN for a matrix that has no basis of eigenvectors.
+    LAPACK's columns have length 1 and a real largest element, which :func:`normalise_gradient` accounts for. Then
+    dL/dx = v⁻ᴴ (diag(gw) + F̄ ⊙ vᴴ gv) vᴴ. NaN for a matrix without a basis of eigenvectors.
     Sources: Giles 2008; C. Boeddeker et al., "On the computation of complex-valued gradients", 2017.
     """
     (w, v), (gw, gv) = unpack(z, *eigen_shapes(x_shape)), unpack(g, *eigen_shapes(x_shape))
@@ -471,9 +472,9 @@ def eig_x(g: Array, z: Array, x_shape: Shape) -> Array:
 
 
 def normalise_gradient(g: Array, v: Array) -> Array:
-    """What of ``g`` is left when the columns of v are kept at length 1, and their largest element v* real.
+    """What is left of ``g`` if the columns of v keep length 1 and a real largest element v*.
 
-    With that dv = q - v (Re vᴴq + i Im q*/v*), where q is free; this is the adjoint.
+    Then dv = q - v (Re vᴴq + i Im q*/v*), where q is free; this is the adjoint.
     """
     along = np.sum(np.conjugate(v) * g, axis=-2, keepdims=True)
     g = g - v * np.real(along)
@@ -520,8 +521,8 @@ def svd_x(g: Array, z: Array, x_shape: Shape, full_matrices: bool) -> Array:
 
     dL/dx = u ((F ⊙ skew(uᴴgu)) S + S (F ⊙ skew(vᴴgv)) + diag(gs)) vᴴ + (1 - uuᴴ) gu S⁻¹ vᴴ + u S⁻¹ gvᴴ (1 - vvᴴ).
 
-    A common phase of u and v is free. The columns that full_matrices adds span what is orthogonal to the others; they
-    move with it, and do not turn. A singular value 0 receives derivative 0, as abs at 0 does.
+    u and v may have any common phase. The columns that full_matrices adds span the orthogonal complement; they move
+    with it, and do not turn. The derivative of a singular value 0 is 0, as that of abs at 0.
     Sources: Giles 2008; Z.-Q. Wan and S.-X. Zhang, "Automatic differentiation for complex valued SVD", 2019.
     """
     u, s, vh = unpack(z, *svd_shapes(x_shape, full_matrices))
@@ -546,7 +547,7 @@ def svd_x(g: Array, z: Array, x_shape: Shape, full_matrices: bool) -> Array:
 
 
 def _thin(u: Array, g: Array, k: int) -> tuple[Array, Array]:
-    """The first k columns, and their gradient: if they move, the others must follow, du₂ = -u₁ du₁ᴴ u₂."""
+    """The first k columns and their gradient: if they move, the others must follow, du₂ = -u₁ du₁ᴴ u₂."""
     if u.shape[-1] == k:
         return u, g
     first, others = u[..., :, :k], u[..., :, k:]
@@ -571,7 +572,7 @@ numpys_svd = with_copies(theirs._implementation)
 
 @composed(np.linalg.svd)
 def _svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
-    """``np.linalg.svd``; of a Hermitian matrix by NumPy's own code, which takes its eigenvalues."""
+    """``np.linalg.svd``; for a Hermitian matrix by NumPy's own code, from its eigenvalues."""
     x = as_array(a)
     if hermitian:
         return numpys_svd(x, full_matrices, compute_uv, hermitian)
@@ -582,6 +583,6 @@ def _svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian:
 
 
 rule(svd, "x | full_matrices=True", x=svd_x, holomorphic=False)
-# svd without u and v is all that NumPy's svdvals does, and CuPy has no other.
+# NumPy's svdvals is svd without u and v, and CuPy has only svd.
 rule(np.linalg.svdvals, "x", "svdvals", r"\sigma($x)", x=svdvals_x, holomorphic=False,
      compute=lambda x: np.linalg.svd(x, compute_uv=False))  # fmt: skip

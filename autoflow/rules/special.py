@@ -5,21 +5,21 @@ those of the NIST Digital Library of Mathematical Functions, cited as (DLMF 7.10
 written with functions that have rows themselves, so they can be differentiated again.
 
 Orders and counts (``v`` of jv, ``k`` of pdtr) are options: a node there is refused, by the names of function and
-argument. Some functions of SciPy are not ufuncs and turn nodes into plain arrays before any hook is called (softmax,
+argument. Some of SciPy's functions are not ufuncs and turn nodes into plain arrays before any hook is called (softmax,
 log_softmax, polygamma, multigammaln), or copy the numbers halfway and are refused (logsumexp): ``autoflow.special`` has
 them for nodes.
 
 Here are elementary functions, error functions, entropies and gamma; :data:`WITHOUT`, which says why some functions have
-no row; and the two families below. Bessel, Airy, Struve and Kelvin are in ``bessel.py``; distributions, and the
-incomplete integrals with derivatives with respect to their parameters (``a`` of gammainc), in ``distributions.py``.
+no row; and the two families below. Bessel, Airy, Struve and Kelvin are in ``bessel.py``; distributions and incomplete
+integrals, with derivatives with respect to their parameters (``a`` of gammainc), in ``distributions.py``.
 
-Elliptic integrals and functions, hypergeometric functions, exponential integrals: the elliptic ones are by the
-parameter m = k². All derivatives with respect to m are written with D = (K − E)/m, which stays finite at m = 0 where K
-and E meet (DLMF 19.4): E' = −D/2, K' = (K − D) / (2 (1 − m)).
+Elliptic integrals and functions, hypergeometric functions, exponential integrals: the elliptic ones take the parameter
+m = k². All derivatives with respect to m are written with D = (K − E)/m, which stays finite at m = 0, where K = E
+(DLMF 19.4): E' = −D/2, K' = (K − D) / (2 (1 − m)).
 
 Orthogonal polynomials: the derivative of one of degree n is one of another family, of degree n − 1 (DLMF 18.9). All of
-them come from two: those of Gegenbauer, C' = 2α C⁽ᵅ⁺¹⁾, and of Jacobi. So the derivative is right at the ends ±1 too,
-where formulas with a division by 1 − x² are not. Degree and parameters are options; the degree may be a fraction.
+them come from two: those of Gegenbauer, C' = 2α C⁽ᵅ⁺¹⁾, and of Jacobi. So the derivative is also right at the ends ±1,
+where formulas that divide by 1 − x² are not. Degree and parameters are options; the degree may be a fraction.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ rule(special.rel_entr, "x y", "rel_entr", r"$x \log \frac{$x}{$y}",         x=la
 rule(special.kl_div,   "x y", "kl_div", r"$x \log \frac{$x}{$y} - $x + $y", x=lambda g, x, y: g * np.log(x / y),
      y=lambda g, x, y: g * (1 - ratio(x, y)), domain=(0.5, 2.0), precedence=1)
 
-# Gamma and its relatives (DLMF 5.2.2, 5.12.1, 5.15.1; of zeta by its second argument 25.11.17).
+# Gamma and its relatives (DLMF 5.2.2, 5.12.1, 5.15.1; zeta, with respect to its second argument, 25.11.17).
 rule(special.gamma,    "x",   "Γ",      r"\Gamma\left($x\right)",           x=lambda g, x, z: g * (z * special.psi(x)),
      domain=(0.7, 3.0))
 rule(special.gammaln,  "x",   "log Γ",  r"\log \Gamma\left($x\right)",      x=lambda g, x: g * special.psi(x),
@@ -112,7 +112,7 @@ rule(special.binom,    "x y", "binom",  r"\binom{$x}{$y}",
      x=lambda g, x, y, z: g * slope_of_poch(x - y + 1, y, z, special.rgamma(y + 1)),
      y=lambda g, x, y, z: g * slope_of_choice(x, y, z), domain=(0.2, 0.9))
 
-# Powers and exponentials whose own form is more accurate than the obvious one; some are NumPy's with other last bits.
+# Powers and exponentials, more accurate than the obvious formulas; some are NumPy's with other last bits.
 for function in (special.cbrt, special.exp2, special.expm1, special.log1p):
     row: Any = RULES[getattr(np, function.__name__)]
     rule(function, "x", row.label, row.latex, name=f"scipy_{row.name}", precedence=row.precedence, domain=row.domain,
@@ -180,7 +180,7 @@ def slope_of_boxcox(log: Array, y: Array) -> Array:
 
 
 def slope_of_root(x: Array, y: Array, z: Array) -> Array:
-    """By y of z = (1 + x y)^(1/y): z x² h(x y) with h(s) = (s/(1 + s) − log(1 + s))/s², whose power series is
+    """∂z/∂y for z = (1 + x y)^(1/y): z x² h(x y) with h(s) = (s/(1 + s) − log(1 + s))/s², whose power series is
     Σ (−1)ᵏ k/(k + 1) sᵏ⁻¹; z¹⁻ʸ x/y at s = −1, where z is 0 or ∞."""
     end = numbers_of(x) * numbers_of(y) == -1
     u, v = np.where(end, x, 1), np.where(end, y, 1)
@@ -192,15 +192,15 @@ def slope_of_root(x: Array, y: Array, z: Array) -> Array:
 
 
 def slope_in_bend(x: Array, y: Array) -> Array:
-    """2 (h − x) − y²/h with h = √(x² + y²), without subtracting equal numbers: with the angle t of y/x it is
-    y sin t tan² t/2. |y| at x = 0, 0 if y is 0, too, and ∞ with y."""
+    """2 (h − x) − y²/h with h = √(x² + y²), without subtracting nearly equal numbers: y sin t tan² t/2, where t is the
+    angle of y/x. It is |y| at x = 0, 0 if y is 0, too, and ∞ with y."""
     t = np.arctan2(y, x)
     return y * np.sin(t) * np.tan(t / 2) ** 2
 
 
 def slope_of_poch(x: Array, y: Array, z: Array, scale: Any = 1) -> Array:
-    """z (ψ(t) − ψ(x)) of z = Γ(t)/Γ(x), t = x + y. At a pole of Γ(x) only, and near it, 1/Γ(x), which is 0 there,
-    changes. The same of z times ``scale``, as long as that does not change."""
+    """z (ψ(t) − ψ(x)) for z = Γ(t)/Γ(x), t = x + y. At a pole of Γ(x) alone, and near it, only 1/Γ(x), which is 0
+    there, changes. The same for z times a constant ``scale``."""
     at, number = numbers_of(x), numbers_of(y)
     near = np.where(np.maximum(np.absolute(at), np.absolute(at + number)) < 100, 0.2, 0)  # beyond, Γ overflows
     pole = (at < 0.25) & (np.absolute(at - np.rint(at)) <= near) & ~have_both_poles(x, y)
@@ -210,7 +210,7 @@ def slope_of_poch(x: Array, y: Array, z: Array, scale: Any = 1) -> Array:
 
 
 def slope_of_beta(x: Array, y: Array, z: Array) -> Array:
-    """z (ψ(x) − ψ(x + y)); if x or y is negative it is z = Γ(y) poch(x + y, −y), which knows the poles."""
+    """z (ψ(x) − ψ(x + y)); if x or y is negative, from z = Γ(y) poch(x + y, −y), which knows the poles."""
     usual = (numbers_of(x) > 0) & (numbers_of(y) > 0)
     if is_on_host(usual) and np.all(usual):
         return -z * rise_of_psi(x, y)
@@ -220,8 +220,8 @@ def slope_of_beta(x: Array, y: Array, z: Array) -> Array:
 
 
 def slope_of_choice(x: Array, y: Array, z: Array) -> Array:
-    """z (ψ(x − y + 1) − ψ(y + 1)) of z = binom(x, y). At a whole y < 0 or x − y < 0, where z is 0, and near, the pole
-    is that of the smaller one, y or x − y, and 1/Γ changes there."""
+    """z (ψ(x − y + 1) − ψ(y + 1)) for z = binom(x, y). At and near a whole y < 0 or x − y < 0, where z is 0, the pole
+    is that of the smaller one, y or x − y, and only 1/Γ changes."""
     rest = x - y
     is_first = numbers_of(y) < numbers_of(rest)
     low = np.where(is_first, y, rest)
@@ -234,13 +234,13 @@ def slope_of_choice(x: Array, y: Array, z: Array) -> Array:
 
 
 def have_both_poles(x: Array, y: Array) -> Array:
-    """Is ψ at x and x + y to be reflected, as both are left of 1/2 with a whole distance?"""
+    """Are both x and x + y left of 1/2, a whole number apart, so that ψ is reflected?"""
     x, y = numbers_of(x), numbers_of(y)
     return (y == np.floor(y)) & (x < 0.5) & (x + y < 0.5)
 
 
 def rise_of_psi(x: Array, y: Array) -> Array:
-    """ψ(x + y) − ψ(x), also where it is small; where both may be poles that of the reflected arguments (DLMF 5.5.4)."""
+    """ψ(x + y) − ψ(x), also where it is small; if both may be poles, by reflected arguments (DLMF 5.5.4)."""
     both = have_both_poles(x, y)
     x, y = np.where(both, 1 - x, x), np.where(both, -y, y)
     a, b = numbers_of(x), numbers_of(y)
@@ -250,7 +250,7 @@ def rise_of_psi(x: Array, y: Array) -> Array:
 
 
 def far_out(x: Array, formula: Any, sign: int) -> Array:
-    """``formula(x)``, that of a slope; where x is large, so that it would subtract equal numbers, the series
+    """``formula(x)``, a slope; for a large x, where it would subtract nearly equal numbers, the series
     Σ (2k − 1)!! (± 2x²)⁻ᵏ over k > 0 (DLMF 7.12.1)."""
     real, imaginary = np.real(numbers_of(x)), np.absolute(np.imag(numbers_of(x)))
     inside = 2 * real > -imaginary if sign < 0 else 2 * imaginary < np.absolute(real)
@@ -260,7 +260,7 @@ def far_out(x: Array, formula: Any, sign: int) -> Array:
 
 
 def slope_of_erfcx(x: Array, z: Array) -> Array:
-    """2 x z − 2/√π; of the Faddeeva function, too: w(x) = erfcx(−ix)."""
+    """2 x z − 2/√π; also for the Faddeeva function, w(x) = erfcx(−ix)."""
     return 2 / ROOT_PI * far_out(x, lambda x: ROOT_PI * (x * z) - 1, -1)
 
 
@@ -272,7 +272,7 @@ def slope_of_spence(x: Array) -> Array:
 
 
 def product_slope_of_rgamma(x: Array, other: Array) -> Array:
-    """The derivative of f(x)/Γ(x), divided by f(x), where 1/Γ is 0. ``other`` is f'/f, which counts in second ones."""
+    """The derivative of f(x)/Γ(x), divided by f(x), where 1/Γ is 0. ``other`` is f'/f, for second derivatives."""
     return slope_of_rgamma(x) + other * special.rgamma(x)
 
 
@@ -288,7 +288,7 @@ def slope_of_rgamma(x: Array) -> Array:
 
 
 def family(*words: str) -> list[str]:
-    """The ufuncs without a row whose names have one of these in them."""
+    """The ufuncs without a row whose names contain one of these words."""
     rows = RULES.keys() | COMPOSED.keys()
     ufuncs = [name for name in special.__all__ if isinstance(getattr(special, name), np.ufunc)]
     return [name for name in ufuncs if getattr(special, name) not in rows and any([w in name for w in words])]
@@ -310,13 +310,13 @@ OTHERS.update({getattr(special, name): why for name, why in WITHOUT.items()})
 # ---------------------------------------------------------------- elliptic, hypergeometric and exponential integrals
 
 
-SMALL = 0.25  # of m: below it D is taken from its power series
+SMALL = 0.25  # for an m below this D comes from its power series
 POWERS = [math.comb(2 * k, k) / 4**k for k in range(27)]  # of 1/√(1 − u)
 
 
 def complete_d(m: Array, k: Any = None) -> Array:
-    """D(m) = (K − E)/m. Its power series: ∫ sin²θ (1 − m sin²θ)^(−1/2) from 0 to π/2, term by term. ``k``: K(m), if it
-    is known, as near m = 1, where it depends on more digits than m has.
+    """D(m) = (K − E)/m. Its power series: ∫ sin²θ (1 − m sin²θ)^(−1/2) from 0 to π/2, term by term. ``k``: K(m), if
+    known, as near m = 1, where it depends on more digits than m has.
 
     >>> complete_d(np.array([0.0, 0.5])).round(6)
     array([0.785398, 1.006862])
@@ -331,7 +331,7 @@ def complete_d(m: Array, k: Any = None) -> Array:
 
 
 def slope_of_k(rest: Array) -> Array:
-    """dK/dm = (K − D)/(2 (1 − m)) at ``rest`` = 1 − m; 1/(2 (1 − m)) = ∞ at the pole, where K and D are."""
+    """dK/dm = (K − D)/(2 (1 − m)) at ``rest`` = 1 − m; 1/(2 (1 − m)) = ∞ at the pole, where K and D are infinite."""
     pole = numbers_of(rest) == 0
     inside = np.where(pole, 1.0, rest)
     k = special.ellipkm1(inside)
@@ -339,7 +339,7 @@ def slope_of_k(rest: Array) -> Array:
 
 
 def incomplete_d(x: Array, m: Array) -> Array:
-    """D(φ, m) = (F − E)/m, for φ instead of π/2: the integrals of sin²ᵏ follow from one another."""
+    """D(φ, m) = (F − E)/m, up to φ instead of π/2: the integrals of sin²ᵏ follow from one another."""
     small = np.absolute(m) < SMALL
     sine, cosine, total = np.sin(x), np.cos(x), 0.0
     integral, power = x, sine
@@ -357,7 +357,7 @@ def delta(x: Array, m: Array) -> Array:
 
 
 def slope_in_m(x: Array, m: Array, z: Array) -> Array:
-    """∂F/∂m = (F − D − sin φ cos φ/Δ) / (2 (1 − m)), which near m = 1 subtracts equal numbers."""
+    """∂F/∂m = (F − D − sin φ cos φ/Δ) / (2 (1 − m)), which near m = 1 subtracts nearly equal numbers."""
     near = (np.absolute(numbers_of(m) - 1) < 0.1) & ~np.isnan(numbers_of(z))  # SciPy has no values beyond 1
     t = np.where(near, 0, m)
     formula = (z - incomplete_d(x, t) - np.sin(x) * np.cos(x) / delta(x, t)) / (2 * (1 - t))
@@ -424,7 +424,7 @@ with_parameters(special.expn, "x | n", "E", x=lambda g, x, n: g * slope_of_expn(
 
 
 def slope_of_mean(x: Array, y: Array, z: Array) -> Array:
-    """z/x · D/K at m = 1 − (y/x)², and where that rounds its limit. Beside a y ≠ 0 it is ∞ at x = 0."""
+    """z/x · D/K at m = 1 − (y/x)², or its limit where that is rounded away. With y ≠ 0 it is ∞ at x = 0."""
     r = np.absolute(over(y, x, np.inf))
     share = branch(
         (r > 1e-9) & (r < 1e9), r, lambda r: complete_d(1 - r * r, k := special.ellipkm1(r * r)) / k,
@@ -456,7 +456,7 @@ def jacobi_m(g: Array, u: Array, m: Array, k: int) -> Array:
 
 
 def ladder(u: Array, m: Array, k: int, turn: Array) -> Array:
-    """How sn = sin φ, cn = cos φ, dn = √(1 − m sn²) and φ change when φ turns (DLMF 22.13); by u it turns by dn."""
+    """How sn = sin φ, cn = cos φ, dn = √(1 − m sn²) and φ change with φ (DLMF 22.13); dφ/du is dn."""
     if k == 3:
         return turn
     sine, cosine, height = (jacobi(u, m, i) for i in range(3))
@@ -477,7 +477,7 @@ def lower(polynomial: Any, n: Any, *rest: Any) -> Array:
 
 
 def gegenbauer(n: Any, alpha: Any, x: Array) -> Array:
-    """C_{n−1} with the parameter α: what most derivatives below are. (C₀ is 1; SciPy 1.18 says 0 for α = 0.)"""
+    """C_{n−1} with the parameter α, as in most derivatives below. (C₀ is 1; SciPy 1.18 gives 0 for α = 0.)"""
     return np.where(np.equal(n, 1), 1, lower(special.eval_gegenbauer, n, alpha, x))
 
 

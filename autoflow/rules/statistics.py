@@ -2,9 +2,9 @@
 
 The first three are NumPy's own code, so every step is recorded.
 
-Median, percentile, quantile and their twins for NaN are elements by their rank, or means of two neighbours. Let y be
-the elements in order. A quantile is (1 − t) y[j] + t y[j + 1], and j stays the same under a small change of x (as in
-``ordering.py``): so each gradient goes back to where these two came from. t moves with q.
+Median, percentile, quantile and their twins for NaN are elements of a certain rank, or means of two neighbours. Let y
+be the elements in order. A quantile is (1 − t) y[j] + t y[j + 1], and a small change of x does not change j (as in
+``ordering.py``), so each gradient goes back to where these two came from. t moves with q.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ run_own(np.cov, written="m fweights")
 def ranks(name: str, y: Array, q: Any, method: str) -> Array:
     """Between which elements of y (sorted along its last axis) the quantile lies: 2.25 is a quarter from rank 2 to 3.
 
-    NumPy's function itself says so, when it is given the ranks 0, 1, 2, ... instead of the elements: for every method
-    a quantile is one element or a mean of two neighbours. One rank for each q; with NaN, for each q and row of y.
+    NumPy's function says so if it is given the ranks 0, 1, 2, ... instead of the elements: with every method a quantile
+    is one element or a mean of two neighbours. One rank for each q; with NaN, for each q and row of y.
     """
     function, n = getattr(np, name), y.shape[-1]
     options = {} if q is None else {"q": q, "method": method}
     if not name.startswith("nan"):
         return as_array(function(np.arange(float(n), like=like_argument(y)), **options))
     numbers = np.where(np.isnan(y), np.nan, np.arange(float(n), like=like_argument(y)))
-    numbers[..., :1] = 0.0  # rows without any number have a rank too; their gradient is dropped
+    numbers[..., :1] = 0.0  # rows of NaN alone get a rank too; their gradient is dropped
     return as_array(function(numbers, axis=y.ndim - 1, **options))
 
 
 def rank_of_value(y: Array, z: Array) -> Array:
-    """The rank of results that are elements of y, as with weights: the number of smaller elements in the row."""
+    """The rank of results that are elements of y, as with weights: how many elements of the row are smaller."""
     flat = np.reshape(z, (-1, *y.shape[:-1]))
     return np.reshape(np.stack([np.sum(y < row[..., None], axis=-1) for row in flat]), np.shape(z))
 
@@ -101,8 +101,8 @@ def quantile_x(g: Array, x: Array, q: Any, z: Array, name: str, axis: Axis, meth
 
 
 def quantile_q(g: Array, x: Array, q: Any, name: str, axis: Axis, method: str, weights: Any) -> Array:
-    """z = (1 − t) y[j] + t y[j + 1], and t grows with q: dz/dq = (y[j + 1] − y[j]) ∂rank/∂q. Where q meets an
-    element exactly it is the slope of the line to its right; at the last one, of the line to its left."""
+    """z = (1 − t) y[j] + t y[j + 1], and t grows with q: dz/dq = (y[j + 1] − y[j]) ∂rank/∂q. Exactly at an element it
+    is the slope of the line to its right; at the last one, of the line to its left."""
     q_shape, numbers = np.shape(q), numbers_of(q)
     if weights is not None:
         return np.zeros_like(numbers, dtype=float)
@@ -140,7 +140,7 @@ def to_rank(g: Array, rank: Array, order: Array) -> Array:
 
 
 def refuse_overwrite(function: Any) -> Any:
-    """``function``, but ``overwrite_input=True`` lets NumPy write into x, whose values derivatives may need."""
+    """``function`` without ``overwrite_input=True``, which lets NumPy write into x: derivatives may need its values."""
 
     def compute(x: Array, *q: Any, overwrite_input: Any = False, **options: Any) -> Array:
         if overwrite_input:

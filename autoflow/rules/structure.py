@@ -2,8 +2,8 @@
 
 Every derivative here moves the gradient back the same way.
 
-``np.pad`` in every mode but a function of one's own: constants, and modes that copy elements (edge, reflect, symmetric,
-wrap), are one operation with a row in ``joining.py``. The others are NumPy's own code.
+``np.pad`` in every mode but a function of the user's: constants, and modes that copy elements (edge, reflect,
+symmetric, wrap), are one operation with a row in ``joining.py``. The others are NumPy's own code.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ def cast(x: Array, dtype: Any, order: str, casting: str, **copy: bool) -> Array:
 
 @primitive
 def constant_with_history(x: Array, y: Array) -> Array:
-    """A copy of ``x`` that depends on ``y`` with derivative zero: a constant gradient that is differentiated again."""
+    """A copy of ``x`` with derivative zero with respect to ``y``: a constant gradient to be differentiated again."""
     return x.copy()
 
 
 def cast_back(g: Array, x_dtype: Any) -> Array:
-    """A gradient in the dtype of x; of a complex one the real part, if x was real."""
+    """A gradient in the dtype of x; only its real part, if x was real."""
     return as_dtype(np.real(g) if g.dtype.kind == "c" and x_dtype.kind != "c" else g, x_dtype)
 
 
@@ -115,7 +115,7 @@ rule(np.roll, "x | shift axis=None", x=lambda g, shift, axis: np.roll(g, _negati
 
 
 def _unroll(g: Array, axis: int, start: int) -> Array:
-    """Back from ``np.rollaxis(x, axis, start)``, which puts the axis before the place ``start``."""
+    """Undoes ``np.rollaxis(x, axis, start)``, which puts the axis before the place ``start``."""
     axis, start = axis % g.ndim, start + g.ndim if start < 0 else start
     return np.moveaxis(g, start - (axis < start), axis)
 
@@ -168,7 +168,7 @@ numpys_pad, numpys_pairs = with_copies(theirs._implementation), theirs._implemen
 
 @composed(np.pad)
 def padded(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> Array:
-    """By the row where an element is a constant or one of x; else by NumPy's code, which joins what is added to x.
+    """By the row if every element is a constant or one of x; else by NumPy's code, which joins what it adds to x.
     ``constant_values`` and ``end_values`` may be nodes, too."""
     x, constants = as_array(array), options.get("constant_values")
     if callable(mode):
@@ -178,7 +178,7 @@ def padded(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -
     if x.size and mode in MAPPED and (not options or (mode[0] in "rs" and options == {"reflect_type": "even"})):
         return pad(x, pad_width, mode)
     if mode == "empty" and not options:
-        mode = "constant"  # there may be anything: zeros are fine
+        mode = "constant"  # any numbers may stand there: zeros are fine
     if mode == "constant" and not {*options} - {"constant_values"} and not has_gradient(constants):
         return pad(x, pad_width, mode, *([] if constants is None else [numbers_in(constants)]))
     widths = np.array(pairs(pad_width, x.ndim) if x.ndim else pad_width)
@@ -190,7 +190,7 @@ class Widths(np.ndarray):
 
 
 def pairs_with_nodes(x: Any, ndim: int, as_index: bool = False) -> Any:
-    """NumPy's function, which :func:`pairs` replaces if there are nodes: it would take their numbers."""
+    """NumPy's function, which would take the numbers of nodes; so for nodes it is :func:`pairs`."""
     x = x.view(np.ndarray) if isinstance(x, Widths) else x
     return pairs(x, ndim) if kept_in(x) else numpys_pairs(x, ndim, as_index)
 

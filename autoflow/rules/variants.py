@@ -1,13 +1,13 @@
 """Calls that the row of their function does not cover, written with functions that have rows.
 
-``np.std(x, mean=m)``, ``np.where(c)``, ``np.vecdot(x, y, axis=0)``, and ``where=`` of all ufuncs. Such a call differs
-by one keyword; the row does not have it, because every call without it would pay.
+``np.std(x, mean=m)``, ``np.where(c)``, ``np.vecdot(x, y, axis=0)``, and ``where=`` of all ufuncs. Such a call has one
+more keyword, which the row lacks, because every call without it would pay for it.
 
 The methods of ufuncs: ``np.maximum.accumulate(x)``, ``np.multiply.outer(x, y)``, ``np.add.reduceat(x, starts)``.
 
-The sums and products among them have rows (sum, cumsum, prod, cumprod, and reduceat of add below), and so have the
-reductions that are used as norms: np.logaddexp.reduce is what others call logsumexp. The rest is written out, element
-by element along the axis, in NumPy's order.
+The sums and products among them have rows (sum, cumsum, prod, cumprod, and reduceat of add below), and so do the
+reductions that are used as norms: np.logaddexp.reduce is what others call logsumexp. The rest is computed element by
+element along the axis, in NumPy's order.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ VARIANTS: dict[Any, tuple[Callable[[Any, Any], bool], Callable[..., Any]]] = {} 
 
 
 def variant(*functions: Any, when: Callable[[Any, Any], bool]) -> Callable[..., Any]:
-    """``@variant(np.std, when=...)``: for calls whose ``(args, options)`` fit, this function replaces NumPy's."""
+    """``@variant(np.std, when=...)``: this function replaces NumPy's in calls where ``when(args, options)`` holds."""
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
         for key in functions:
@@ -65,8 +65,8 @@ def variant(*functions: Any, when: Callable[[Any, Any], bool]) -> Callable[..., 
 
 
 def add_spread(function: Any) -> None:
-    """np.var, np.std or their twins for NaN: Σ |x − mean|² / (n − ddof), or its root. Gradients flow to the mean as
-    well: it is not known to be that of x."""
+    """np.var, np.std or their twins for NaN: Σ |x − mean|² / (n − ddof), or its root. Gradients flow to the mean, too:
+    it need not be that of x."""
     leaves_out = function.__name__.startswith("nan")
 
     @variant(function, when=lambda args, options: is_given(options.get("mean")))
@@ -87,14 +87,14 @@ def add_spread(function: Any) -> None:
             z = average(squares(x - mean, leaves_out), axis, dtype, ddof, keepdims, used)
         if leaves_out:
             z = without_freedom(z, used.sum(axis, keepdims=keepdims) <= ddof)
-        if function.__name__.endswith("std"):  # where that is 0 so is the gradient
+        if function.__name__.endswith("std"):  # where it is 0, so is the gradient
             zero = numbers_of(z) == 0
             z = np.where(zero, z, np.sqrt(np.where(zero, 1, z)))
         return z if out is None else np.positive(z, out=out)
 
 
 def squares(d: Array, leaves_out: bool) -> Array:
-    """|d|², of complex numbers with the bits of np.var, or of np.nanvar."""
+    """|d|²; for complex numbers with the bits of np.var or np.nanvar."""
     if d.dtype.kind != "c":
         return np.multiply(d, d)
     return np.real(np.multiply(d, np.conjugate(d))) if leaves_out else np.square(np.real(d)) + np.square(np.imag(d))
@@ -131,7 +131,7 @@ def places(condition: Any) -> tuple[Array, ...]:
 
 
 def add_weighted(function: Any) -> None:
-    """Weights that are nodes: the quantile is one of the elements, and steps from one to the next as a weight grows."""
+    """Weights that are nodes: the quantile is one of the elements, and jumps from one to the next as a weight grows."""
 
     @variant(function, when=lambda args, options: has_gradient(options.get("weights")))
     def answer(*args: Any, weights: Any, **options: Any) -> Array:
@@ -148,10 +148,10 @@ for each in (np.quantile, np.percentile, np.nanquantile, np.nanpercentile):
 
 
 def chosen(ufunc: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """``np.divide(x, y, out=a, where=c)``: a, with x / y written where c holds. What a holds elsewhere stays.
+    """``np.divide(x, y, out=a, where=c)``: a, with x / y written where c holds. Elsewhere a stays as it is.
 
-    The gradient is that of ``np.where(c, x / y, a)``, and nothing comes back from elsewhere: x and y are replaced there
-    before the division by numbers that it is defined for, so that no 0 · ∞ arises, in later derivatives either.
+    The gradient is that of ``np.where(c, x / y, a)``. Where c does not hold, x and y are replaced, before the division,
+    by numbers for which it is defined, so that no 0 · ∞ arises, nor in later derivatives.
     """
     options, name = dict(options), public_name(ufunc)
     c, out = numbers_of(options.pop("where")), options.pop("out", None)
@@ -176,7 +176,7 @@ def chosen(ufunc: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
 
 
 def as_booleans(name: str, where: Any) -> Array:
-    """``where=`` as an array. Numbers in arrays, unlike those in lists, are no truth values: TypeError, as in NumPy."""
+    """``where=`` as an array. Numbers in arrays, unlike those in lists, are a TypeError, as in NumPy."""
     if (c := as_array(where)).dtype != bool and hasattr(where, "dtype"):
         raise TypeError(f"{name}: where= takes booleans, not {c.dtype}")
     return as_dtype(c, bool)
@@ -184,13 +184,13 @@ def as_booleans(name: str, where: Any) -> Array:
 
 @variant(np.clip, when=lambda args, options: "where" in options)
 def clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, **options: Any) -> Array:
-    """The same of np.clip, which is not a ufunc itself."""
+    """The same for np.clip, which is not a ufunc itself."""
     bounds = options.pop("min", a_min), options.pop("max", a_max)
     return chosen(np.clip, (a, *bounds), {**options, "out": out})
 
 
 def tame(x: Any, c: Array, domain: tuple[float, float]) -> Any:
-    """x where c holds, and a number inside the domain elsewhere; a single number (2.0) stays as it is."""
+    """x where c holds, elsewhere a number inside the domain; a single number (2.0) stays as it is."""
     if not hasattr(x, "dtype"):
         return x if x is None or isinstance(x, (int, float, complex)) else tame(as_array(x), c, domain)
     return np.where(c, x, 0.6 * domain[0] + 0.4 * domain[1] if x.dtype.kind in "fc" else x.dtype.type(1))
@@ -200,8 +200,8 @@ def tame(x: Any, c: Array, domain: tuple[float, float]) -> Any:
 
 
 def along_axes(ufunc: np.ufunc, inputs: tuple[Any, ...], options: dict[str, Any]) -> Array:
-    """``np.vecdot(x, y, axis=0)``, ``np.matmul(x, y, axes=[(0, 1), (0, 1), (0, 1)])``: the axes are moved to the end,
-    where the function wants them, and those of the result to their place."""
+    """``np.vecdot(x, y, axis=0)``, ``np.matmul(x, y, axes=[(0, 1), (0, 1), (0, 1)])``: moves the axes to the end, where
+    the function expects them, and those of the result to their place."""
     options, name = dict(options), public_name(ufunc)
     *cores, core = core_axes(str(ufunc.signature))
     axes, keep = options.pop("axes", None), options.pop("keepdims", False)
@@ -233,7 +233,7 @@ def along_axes(ufunc: np.ufunc, inputs: tuple[Any, ...], options: dict[str, Any]
 
 
 def core_axes(signature: str) -> list[int]:
-    """How many axes a function takes of each array, and how many its result has of them.
+    """How many axes of each array a function works on, and how many its result has.
 
     >>> core_axes("(n?,k),(k,m?)->(n?,m?)"), core_axes("(n),(n)->()")
     ([2, 2, 2], [1, 1, 0])
@@ -280,7 +280,7 @@ def accumulate_rule(ufunc: np.ufunc) -> Callable[..., Any]:
 
 
 def along_first(function: Any, method: Any = None) -> Callable[..., Any]:
-    """np.sum as np.add.reduce: along axis 0, if no axis is given. ``method``: NumPy's, for its errors."""
+    """np.sum as np.add.reduce: by default along axis 0. ``method``: NumPy's, for its errors."""
 
     def call(x: Any, axis: Any = 0, **options: Any) -> Any:
         if method is not None:
@@ -302,9 +302,9 @@ def every_pair(ufunc: np.ufunc) -> Callable[..., Any]:
 
 
 def computed_in(ufunc: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, Any]:
-    """``np.add(x, y, dtype=t)`` casts x and y to t and adds them: the same call without dtype=, where that is so.
+    """``np.add(x, y, dtype=t)`` casts x and y to t and adds them: the same call without dtype=, with x and y cast.
 
-    Else (t is no float, or the result is to have it and not the operands) dtype= stays, and the row refuses it.
+    If t is not a float, or only the result would have it, dtype= stays, and the row refuses it.
     """
     dtype, arrays = named_dtype(options["dtype"]), [as_array(v) for v in inputs]
     alike = f"{dtype.char * ufunc.nin}->{dtype.char * ufunc.nout}" in ufunc.types
@@ -316,8 +316,8 @@ def computed_in(ufunc: Any, inputs: tuple[Any, ...], options: dict[str, Any]) ->
 
 
 def cast_before(method: str, ufunc: np.ufunc, body: Callable[..., Any]) -> Callable[..., Any]:
-    """``body``, which answers that method, with ``dtype=``: x is cast to it before. (The rows of sums and products
-    know the keyword themselves.)"""
+    """``body``, which answers that method, with ``dtype=``: x is cast first. (The rows of sums and products know the
+    keyword themselves.)"""
 
     def call(x: Any, *args: Any, dtype: Any = None, **options: Any) -> Array:
         if dtype is not None:
@@ -342,7 +342,7 @@ def share_of_logsumexp(g: Array, x: Array, z: Array, axis: Axis, keepdims: bool,
 
 
 def add_norm(ufunc: np.ufunc, label: str, latex: str, x: Callable[..., Array]) -> Callable[..., Any]:
-    """The row of ``ufunc.reduce``; NumPy reduces the axes in an order of its own."""
+    """The row of ``ufunc.reduce``; NumPy reduces the axes in its own order."""
 
     def reduced(x: Array, axis: Axis = 0, keepdims: bool = False, initial: Any = None) -> Array:
         if not is_numpys(x):
@@ -356,7 +356,7 @@ def add_norm(ufunc: np.ufunc, label: str, latex: str, x: Callable[..., Array]) -
 
 
 def reduce_by_halves(ufunc: np.ufunc, x: Array, axis: Axis, keepdims: bool, initial: Any) -> Array:
-    """``ufunc.reduce`` for libraries without it, as CuPy: one half with the other, until one element is left."""
+    """``ufunc.reduce`` for libraries without it, such as CuPy: one half with the other, until one element is left."""
     y = to_last(x, axis)
     while y.shape[-1] > 1:
         half = y.shape[-1] // 2
@@ -369,7 +369,7 @@ def reduce_by_halves(ufunc: np.ufunc, x: Array, axis: Axis, keepdims: bool, init
 
 
 def shares(exp: Any) -> Callable[..., Array]:
-    """:func:`share_of_logsumexp` as a derivative, by that power."""
+    """:func:`share_of_logsumexp` as a derivative; ``exp`` is np.exp or np.exp2."""
     return lambda g, x, z, axis, keepdims, initial: share_of_logsumexp(g, x, z, axis, keepdims, exp, initial)
 
 
@@ -385,7 +385,7 @@ NORMS: dict[Any, Callable[..., Any]] = {
 
 
 def segments(indices: Any, n: int) -> list[tuple[int, int]]:
-    """Begin and end of each segment: up to the next index, or one element if that is not larger; the last to the end.
+    """Start and end of each segment: up to the next index, or one element if that is not larger; the last to the end.
 
     >>> segments([0, 3, 1], 5)
     [(0, 3), (3, 4), (1, 5)]

@@ -3,10 +3,10 @@
     from autoflow import scipy
     scipy.linalg.solve(a, b), scipy.signal.lfilter(b, a, x), scipy.stats.skew(x)
 
-The modules have all public names of SciPy's. Plain arrays go to SciPy itself. For nodes a function has a rule of its
+The modules have all of SciPy's public names. Plain arrays go to SciPy itself. For nodes a function has a rule of its
 own (those that a module lists in ``__all__``), or SciPy's own code runs on them, which is proved (:mod:`.bodies`,
-:mod:`.proofs`); what has no derivative, a place or a truth value, is computed of the numbers, and everything else is
-refused by name.
+:mod:`.proofs`); results without a derivative, such as places and truth values, are computed from the numbers, and
+everything else is refused by name.
 ``af.linalg`` and its kin are these modules.
 """
 

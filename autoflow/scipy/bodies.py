@@ -1,11 +1,11 @@
 """SciPy's own functions, run on nodes: copies of them whose names stand for functions that keep nodes.
 
-Many functions of SciPy are written with NumPy's, and lose a gradient only where they say ``np.asarray``. A copy of such
-a function (``table/bodies.py``) finds our ``asarray`` there, copies of the other functions, classes and objects of
-SciPy that it uses, and our rules where SciPy goes on in C. What is in C and has no rule refuses nodes.
+Many of SciPy's functions are written with NumPy's, and lose a gradient only where they say ``np.asarray``. A copy of
+such a function (``table/bodies.py``) finds our ``asarray`` there, copies of the other functions, classes and objects of
+SciPy that it uses, and our rules where SciPy goes on in C. Functions in C without a rule refuse nodes.
 
-A copy may still lose something: SciPy has more than one way to read a number. So its result is handed out only if it
-was proved: ``proofs.py``.
+A copy may still lose something: SciPy has more than one way to read a number. So its result is returned only if it was
+proved: ``proofs.py``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ..rules import kernel, rule
 from ..table.bodies import Copies, home_of, keeping, kept_in
 from ..table.shapes import as_array
 
-OWN: dict[str, Iterable[str]] = {}  # module of SciPy's -> its functions that have rules of ours
+OWN: dict[str, Iterable[str]] = {}  # SciPy module -> its functions that have rules of ours
 MODULES = [f"scipy.{name}" for name in (
     "fft", "integrate", "interpolate", "linalg", "ndimage", "signal", "sparse", "sparse.linalg", "spatial.distance",
     "special",
@@ -40,7 +40,7 @@ KEPT = (tuple, BaseException, np.generic, np.ndarray, enum.Enum)  # classes that
 
 @functools.cache
 def load_rules() -> None:
-    """Let all rules of ours stand for SciPy's functions in copies."""
+    """Let all our rules stand for SciPy's functions in copies."""
     for home in MODULES:
         ours, theirs = import_module(f"autoflow.{home}"), import_module(home)
         COPIES.update({id(getattr(theirs, name)): getattr(ours, name) for name in OWN.get(home, ())})
@@ -51,19 +51,19 @@ def load_rules() -> None:
     asks, policy = COPIES.find(util._contains_nan), vars(import_module("scipy.stats._axis_nan_policy"))
     COPIES[id(util._contains_nan)] = functools.partial(contains_nan, asks)
     COPIES[id(policy)] = Space(policy, is_lazy_array=lambda x: False)  # else it leaves out axes
-    COPIES[id(signal.get_window)] = signal.get_window  # for numbers, and its result must be read-only
+    COPIES[id(signal.get_window)] = signal.get_window  # it takes numbers, and its result must be read-only
 
 
 def is_lazy(x: Any) -> bool:
-    """Has it no numbers that an ``if`` could ask for? (SciPy asks, and catches the error.)"""
+    """Does it lack numbers that an ``if`` could ask for? (SciPy asks, and catches the error.)"""
     return type(value_of(x)) is not np.ndarray
 
 
 def contains_nan(asks: Any, x: Any, nan_policy: str = "propagate", **how: Any) -> Any:
-    """SciPy's function, which ``asks`` for numbers. What has none may have NaN, if SciPy has a way for that."""
+    """SciPy's function, which ``asks`` for numbers. Without numbers there may be NaN, if SciPy can handle that."""
     may_have = how.get("xp_omit_okay", False)
     if is_lazy(x) and nan_policy not in ("propagate", "omit" if may_have else ""):
-        raise NoRuleError(f"nan_policy={nan_policy!r} asks for numbers, which here are not known one by one")
+        raise NoRuleError(f"nan_policy={nan_policy!r} asks for numbers, which are not known one by one here")
     return may_have if is_lazy(x) else asks(x, nan_policy, **how)
 
 
@@ -90,7 +90,7 @@ def is_copy(x: Any) -> bool:
 
 
 def in_copies(x: Any) -> Any:
-    """An argument as copies know it: an object of SciPy's, or of a class of ours for numbers, as one of the copied
+    """An argument as copies know it: an object of a SciPy class, or of our class of that name, as one of the copied
     class."""
     kind = type(x)
     if not str(kind.__module__).startswith("scipy."):
@@ -100,12 +100,12 @@ def in_copies(x: Any) -> Any:
 
 
 def is_in_python(kind: Any) -> bool:
-    """Are its objects made in Python, with attributes that are all there is of them?"""
+    """Are its objects made in Python, and nothing but their attributes?"""
     return kind.__new__ is object.__new__ or type(kind.__new__) is FunctionType
 
 
 def replaced(x: Any, kind: type, change: Callable[[Any], Any]) -> Any:
-    """A copy of an object, of that class, with all attributes changed, and its own methods bound to the copy."""
+    """A copy of an object, of class ``kind``, with all attributes changed, and its own methods bound to the copy."""
     new: Any = object.__new__(kind)
     found = {}
     for name, v in attributes(x).items():
@@ -115,7 +115,7 @@ def replaced(x: Any, kind: type, change: Callable[[Any], Any]) -> Any:
 
 
 def attributes(x: Any) -> dict[str, Any]:
-    """The attributes of an object, those in slots too."""
+    """The attributes of an object, including those in slots."""
     slots = [name for kind in type(x).__mro__ for name in vars(kind).get("__slots__", ()) if hasattr(x, name)]
     return {**vars(x), **{name: getattr(x, name) for name in slots}}
 
@@ -141,7 +141,7 @@ SEEN = Seen()
 
 
 def keeper(name: str) -> Callable[..., Any]:
-    """``np.asarray``, or one of its kin, that keeps nodes, and nodes in lists."""
+    """``np.asarray``, or one of its kin, which keeps nodes, and nodes in lists."""
     theirs, keep = getattr(np, name), keeping(np.asarray, name == "array")
 
     def make(a: Any, dtype: Any = None, *args: Any, **options: Any) -> Any:
@@ -159,7 +159,7 @@ def keeper(name: str) -> Callable[..., Any]:
 
 
 def allocator(name: str) -> Callable[..., Any]:
-    """``np.zeros`` and its kin: of floats what nodes can be written into."""
+    """``np.zeros`` and its kin: arrays of floats that nodes can be written into."""
     theirs = getattr(np, name)
 
     return lambda x, *args, **options: fillable(theirs(value_of(x), *args, **options))
@@ -176,7 +176,7 @@ def fillable(z: Any) -> Any:
 
 
 def broadcast(*arrays: Any, **options: Any) -> Any:
-    """``np.broadcast_arrays``; beside a node others are such that nodes can be written into their copies."""
+    """``np.broadcast_arrays``; beside a node, nodes can be written into copies of the others."""
     found = np.broadcast_arrays(*arrays, **options)
     return tuple([fillable(x) if type(x) is np.ndarray else x for x in found]) if is_ours(found) else found
 
@@ -185,7 +185,7 @@ ALLOCATORS = ["empty", "empty_like", "full", "full_like", "ones", "ones_like", "
 
 
 class Rows:
-    """``np.r_``, of nodes as well."""
+    """``np.r_``, also for nodes."""
 
     def __getitem__(self, key: Any) -> Any:
         if not is_ours([*key] if isinstance(key, tuple) else [key]):
@@ -194,7 +194,7 @@ class Rows:
 
 
 def windows(x: Any, *args: Any, writeable: bool = False, **options: Any) -> Any:
-    """``sliding_window_view``, which of nodes is no view."""
+    """``sliding_window_view``, which for nodes is a copy."""
     return np.lib.stride_tricks.sliding_window_view(x, *args, **options)
 
 
@@ -204,17 +204,17 @@ MAKERS |= {name: keeper(name) for name in KEEPERS}
 
 
 def of_list(theirs: Any) -> Any:
-    """A function of NumPy's of an array, or of a list with nodes."""
+    """A NumPy function of an array, also for a list with nodes."""
     return lambda x, *args, **how: theirs(MAKERS["asarray"](x) if isinstance(x, (list, tuple)) else x, *args, **how)
 
 
 def of_number(theirs: Any, ours: Any) -> Any:
-    """A function of ``math``, of nodes as well."""
+    """A function of ``math``, also for nodes."""
     return lambda *x, **how: ours(*x, **how) if is_ours(x) else theirs(*x, **how)
 
 
 def of_several(ufunc: Any) -> Any:
-    """``max`` or ``min`` of what is given, or of the elements of one array."""
+    """``max`` or ``min`` of the arguments, or of the elements of one array."""
     return lambda *x, **how: functools.reduce(ufunc, *x) if len(x) == 1 else functools.reduce(ufunc, x)
 
 
@@ -222,7 +222,7 @@ def of_several(ufunc: Any) -> Any:
 
 
 class KindOfFloat(type):
-    """That of :class:`Float`."""
+    """The class of :class:`Float`."""
 
     def __instancecheck__(cls, x: Any) -> bool:
         return isinstance(x, float)
@@ -259,14 +259,14 @@ class Space(dict[str, Any]):
 
 
 class Library(ModuleType):
-    """A module of SciPy's or NumPy's, in copies."""
+    """A module of SciPy or NumPy, in copies."""
 
     def __init__(self, module: Any) -> None:
         super().__init__(module.__name__)
         self.module = module
 
     def __getattr__(self, name: str) -> Any:
-        _, of_numpy, inside = self.module.__name__.partition("array_api_compat.numpy")  # NumPy's, partly written again
+        _, of_numpy, inside = self.module.__name__.partition("array_api_compat.numpy")  # NumPy's, partly rewritten
         theirs = import_module(f"numpy{inside}") if of_numpy and inside in ("", ".linalg", ".fft") else self.module
         found = COPIES.find(getattr(theirs if hasattr(theirs, name) else self.module, name))
         setattr(self, name, found)
@@ -291,7 +291,7 @@ rule(steps, "*xs | of=None", "steps", r"\operatorname{steps}($xs)", xs=lambda g,
 
 
 def quantile_of_counts(theirs: Any, _: Any) -> Callable[..., Any]:
-    """The method of SciPy's, whose result moves with ``loc`` only."""
+    """SciPy's method, whose result moves with ``loc`` only."""
 
     def run(self: Any, q: Any, *args: Any, **options: Any) -> Any:
         shapes, loc, _ = self._parse_args(*args, **options)
@@ -302,7 +302,7 @@ def quantile_of_counts(theirs: Any, _: Any) -> Callable[..., Any]:
 
 
 def with_known_median(_: Any, method: Callable[..., Any]) -> Callable[..., Any]:
-    """That of SciPy's, which asks for the median to choose a formula: the numbers tell."""
+    """SciPy's method, which asks for the median to choose a formula, with a median computed from the numbers."""
 
     def run(self: Any, *args: Any) -> Any:
         dist, asked = replaced(self, type(self).__bases__[-1], lambda v: v), replaced(self, type(self), lambda v: v)
@@ -313,8 +313,8 @@ def with_known_median(_: Any, method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def by_cholesky(_: Any, init: Callable[..., None]) -> Callable[..., None]:
-    """That of SciPy's covariances, which takes eigenvectors; of a regular matrix its Cholesky factor does the same, and
-    has a derivative where eigenvalues are equal."""
+    """SciPy's covariances use eigenvectors; for a regular matrix its Cholesky factor does the same, and has a
+    derivative where eigenvalues are equal."""
 
     theirs = import_module("scipy.linalg")
     cholesky, solve = COPIES.find(theirs.cholesky), COPIES.find(theirs.solve_triangular)
@@ -335,7 +335,7 @@ def by_cholesky(_: Any, init: Callable[..., None]) -> Callable[..., None]:
 
 
 def with_degrees(_: Any, check: Callable[..., Any]) -> Callable[..., Any]:
-    """That of the Wishart distributions, which asks for the degrees of freedom, and wants them as a scalar."""
+    """SciPy's check for Wishart distributions, which reads the degrees of freedom, and wants them as a scalar."""
 
     def run(self: Any, df: Any, scale: Any) -> Any:
         known = None if is_lazy(df) else value_of(df)
@@ -346,12 +346,12 @@ def with_degrees(_: Any, check: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def unless_lazy(_: Any, check: Callable[..., Any]) -> Callable[..., Any]:
-    """A check of one array, which it returns: numbers that are not known yet are not checked."""
+    """A check of one array, which it returns: numbers that are not yet known are not checked."""
     return lambda x: x if is_lazy(x) else check(x)
 
 
 def apart_from_nan(_: Any, demean: Callable[..., Any]) -> Callable[..., Any]:
-    """Distances to a mean. One that is NaN gets a weight of 0 later, and sends no gradient: 0 · NaN would be NaN."""
+    """Distances to a mean. NaN gets a weight of 0 later, and must send no gradient: 0 · NaN would be NaN."""
 
     def run(*args: Any, **options: Any) -> Any:
         distance = demean(*args, **options)
@@ -361,7 +361,7 @@ def apart_from_nan(_: Any, demean: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def into_nodes(_: Any, write: Callable[..., Any]) -> Callable[..., Any]:
-    """That of ``xpx.at``, which writes into a copy: also a node into a copy of numbers."""
+    """The method of ``xpx.at`` that writes into a copy: also a node into a copy of numbers."""
 
     def run(self: Any, *args: Any, **options: Any) -> Any:
         if type(self._x) is np.ndarray and is_ours(args):
@@ -372,13 +372,13 @@ def into_nodes(_: Any, write: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def by_row(*_: Any) -> Callable[..., Any]:
-    """The distribution function of the skewed normal one, which has a row."""
+    """The distribution function of the skewed normal distribution, which has a row."""
     from ..rules.distributions import skew_normal
 
     return lambda self, x, a: skew_normal(as_array(x), as_array(a))
 
 
-AGAIN = {  # functions of SciPy's that are not only copied: the function, its copy -> what stands for it
+AGAIN = {  # SciPy's functions that are not only copied -> makes their substitute of the function and its copy
     "_PSD.__init__": by_cholesky, "rv_discrete.ppf": quantile_of_counts, "rv_discrete.isf": quantile_of_counts,
     "wishart_gen._process_parameters": with_degrees, "_dirichlet_check_parameters": unless_lazy,
     "rv_continuous._logcdf": with_known_median, "rv_continuous._logsf": with_known_median, "at._op": into_nodes,
@@ -387,8 +387,8 @@ AGAIN = {  # functions of SciPy's that are not only copied: the function, its co
 
 
 def pickled(x: Any) -> Any:
-    """What pickle keeps of an object of our classes: functions that it holds as SciPy's, of which ours are copies."""
-    held = [f for f in COPIES.held if not isinstance(f, ModuleType)]  # whose copies say how they are pickled
+    """What pickle keeps of an object of our classes: in place of our copies of functions it keeps SciPy's."""
+    held = [f for f in COPIES.held if not isinstance(f, ModuleType)]  # copies of modules pickle themselves
     theirs = {id(COPIES.get(id(f))): f for f in [*held, *[getattr(np, name) for name in MAKERS]]}
     found = {name: theirs[id(v)] for name, v in attributes(x).items() if id(v) in theirs}
     kind = type(x).__bases__[-1] if "is_a_copy" in vars(type(x)) else type(x)
@@ -404,9 +404,9 @@ def unpickled(kind: type, state: dict[str, Any], functions: list[str], modules: 
 
 
 class SciPysCopies(Copies):
-    """What stands for what is SciPy's: also for its classes, and objects of them."""
+    """What stands for SciPy's functions and modules, and also for its classes and their objects."""
 
-    held: list[Any]  # what was copied, whose id stays its own
+    held: list[Any]  # what was copied: kept alive, so that no id is used again
 
     def add(self, x: Any) -> None:
         kind, home = type(x), home_of(x)
@@ -414,7 +414,7 @@ class SciPysCopies(Copies):
             if x.__name__.partition(".")[0] in ("numpy", "scipy", "math"):
                 self[id(x)] = Library(x)
         elif kind is FunctionType:
-            if "array_api_compat.numpy" in home and hasattr(np, x.__name__):  # NumPy's, partly written again
+            if "array_api_compat.numpy" in home and hasattr(np, x.__name__):  # NumPy's, partly rewritten
                 self[id(x)] = self.find(getattr(np, x.__name__))
             elif home.startswith("scipy.optimize.") and is_search(x):
                 self[id(x)] = with_memory(x)
@@ -430,7 +430,7 @@ class SciPysCopies(Copies):
             self[id(x)] = with_memory(x)
         elif hasattr(x, "cache_info") and "array_api" not in home:  # where modules are looked up by name
             self[id(x)] = self.find(x.__wrapped__)
-        elif kind.__name__ == "_Function":  # of scipy.fft, which asks for backends; SciPy's is in a module beside
+        elif kind.__name__ == "_Function":  # of scipy.fft, which looks for backends; SciPy's is in another module
             self[id(x)] = self.find(getattr(import_module(f"{home}_backend"), x.__name__))
         elif kind is functools.partial:
             self[id(x)] = functools.partial(self.find(x.func), *map(self.find, x.args), **x.keywords)
@@ -474,13 +474,13 @@ MEMBERS: dict[Any, Callable[[Any], Any]] = {
 
 
 def is_search(x: Any) -> bool:
-    """Does it look for a root or a minimum? The derivative of its steps would lag behind."""
+    """Does it search for a root or a minimum? The derivative of its steps would lag behind."""
     homes = [import_module(name) for name in ("scipy.optimize", "scipy.optimize.elementwise")]
     return x.__name__[:5] != "rosen" and any([getattr(home, x.__name__, None) is x for home in homes])
 
 
 def is_in_c(x: Any, home: str) -> bool:
-    """Is it a function of SciPy's in C, Cython or Fortran?"""
+    """Is it one of SciPy's functions in C, Cython or Fortran?"""
     kind = type(x).__name__
     if not kind.endswith(("cython_function", "function_or_method")):
         return kind == "fortran"
@@ -488,8 +488,8 @@ def is_in_c(x: Any, home: str) -> bool:
 
 
 def with_memory(f: Any, ours: Any = None) -> Any:
-    """A function in C, which may write into arrays that nodes could be written into, as long as none was. With nodes
-    ``ours`` is called; without it they are refused."""
+    """A function in C, which may write into arrays that could take nodes, as long as none has been written there. With
+    nodes ``ours`` is called; without ``ours`` they are refused."""
 
     def run(*args: Any, **options: Any) -> Any:
         if not is_ours([*args, options]):
@@ -503,7 +503,7 @@ def with_memory(f: Any, ours: Any = None) -> Any:
 
 
 def stand_for(module: Any, functions: dict[str, Any]) -> None:
-    """Let functions of ours stand for those of these names where copies give them nodes."""
+    """Let functions of ours replace those with these names where copies call them with nodes."""
     for name, ours in functions.items():
         theirs = getattr(module, name)
         COPIES[id(theirs)] = with_memory(theirs, ours)

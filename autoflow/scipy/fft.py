@@ -1,8 +1,8 @@
 """scipy.fft for nodes: SciPy's own code over its transforms in C, which have rules here.
 
 Fourier transforms have the rows of ``np.fft``. With ``norm="ortho"`` a cosine or sine transform is an orthogonal
-matrix, and its transpose one of the same family: type 3 is that of type 2, types 1 and 4 their own. The others are such
-matrices between two scalings: G. Strang, "The discrete cosine transform", SIAM Review 41, 1999.
+matrix, and its transpose is of the same family: of type 2 it is type 3, and types 1 and 4 are their own transposes. The
+others are such matrices between two scalings: G. Strang, "The discrete cosine transform", SIAM Review 41, 1999.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ INVERSE: Any = FORWARD[::-1]
 
 
 def as_floats(x: Any) -> Array:
-    """Whole numbers in double precision, those of half precision in single."""
+    """Whole numbers in double precision, half precision in single."""
     x = floats(x)
     return x.astype(np.float32) if x.dtype == np.float16 else x
 
@@ -47,7 +47,7 @@ def r2c(x: Array, axes: Sequence[int], forward: bool, scale: int, *memory: Any) 
 
 
 def c2r(x: Array, axes: Sequence[int], last: int, forward: bool, scale: int, *memory: Any) -> Array:
-    """The real numbers that half of a transform is of."""
+    """The real numbers whose half transform this is."""
     sizes = [*[x.shape[axis] for axis in axes[:-1]], last]
     return np.fft.irfftn(np.conjugate(x) if forward else x, sizes, axes, INVERSE[scale])
 
@@ -62,7 +62,7 @@ FORMS[orthogonal] = along(orthogonal, restored=True, names=("x", "name", "type",
 TURNED = {1: 1, 2: 3, 3: 2, 4: 4}
 rule(orthogonal, "x | name='dct' type=2 axis=-1", "dct",
      x=lambda g, name, type, axis: orthogonal(g, name, TURNED[type], axis))  # fmt: skip
-# The rows or columns that count more, where a transform is not orthogonal.
+# The rows or columns that are scaled if a transform is not orthogonal.
 ENDS = {("dct", 1): [0, -1], ("dct", 2): [0], ("dct", 3): [0], ("dst", 2): [-1], ("dst", 3): [-1]}
 
 

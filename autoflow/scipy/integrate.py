@@ -1,17 +1,17 @@
 """scipy.integrate for nodes, which SciPy's own functions would not record.
 
 ``odeint`` and ``solve_ivp``: the solution of y' = f(y, t), differentiated by its adjoint equation.
-SciPy's solvers take steps that no graph could follow (nor should it: there are thousands). But what a small change of
-the solution at time t does to the loss, λ(t), itself solves an equation, backwards in time: λ' = −λ ∂f/∂y. Solving it
-from the last time to the first gives the gradient of the starting point; the parameters of f collect −∫ λ ∂f/∂θ on the
-way. Source: L. S. Pontryagin et al., "The mathematical theory of optimal processes", 1962.
+SciPy's solvers take steps that no graph could follow (nor should it: there are thousands). But the effect on the loss
+of a small change in the solution at time t, λ(t), itself solves an equation, backwards in time: λ' = −λ ∂f/∂y. Solving
+it from the last time to the first gives the gradient of the starting point; the parameters of f collect −∫ λ ∂f/∂θ on
+the way. Source: L. S. Pontryagin et al., "The mathematical theory of optimal processes", 1962.
 
-An event is where e(t, y(t)) = 0. That holds also after a small change, so dt = −de / (∂e/∂t + ∂e/∂y f).
+At an event e(t, y(t)) = 0. That still holds after a small change, so dt = −de / (∂e/∂t + ∂e/∂y f).
 
 Areas under a function: ``quad``, ``fixed_quad``. (Those under samples, ``simpson`` and its kin, are SciPy's own code.)
 
-The derivative of ∫ f(x, θ) dx by θ is ∫ ∂f/∂θ dx, by the upper limit f(b), by the lower one −f(a): G. W. Leibniz. So
-what goes back is an integral again, of a vector: one element for each parameter.
+The derivative of ∫ f(x, θ) dx with respect to θ is ∫ ∂f/∂θ dx, with respect to the upper limit f(b), to the lower one
+−f(a): G. W. Leibniz. So the gradient is again an integral, of a vector with one element for each parameter.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Ivp:
 
     slope : of (y, t, *arrays), dy/dt of y's shape (n,).
     solve : of (slope, y0, t, arrays), all of them plain: the solution at the times t, of shape (m, n).
-    name : of a user's slope, for messages. (An adjoint equation has none: what it uses is its own.)
+    name : of a user's slope, for messages. (An adjoint equation has none: it uses only its own arrays.)
     """
 
     slope: Callable[..., Any]
@@ -50,11 +50,11 @@ class Ivp:
     name: str = ""
 
     def at(self, y: Array, t: Any, arrays: Any) -> Array:
-        """dy/dt, however the user's function gives it: as a list, as an array."""
+        """dy/dt, whether the user's function returns a list or an array."""
         return np.reshape(as_array(self.slope(y, t, *arrays)), y.shape)
 
     def numbers(self, y: Array, t: Any, arrays: Any) -> Array:
-        """The same for a solver."""
+        """The same as plain numbers, for a solver."""
         return numbers_alone(self.at(y, t, arrays), self.name)
 
 
@@ -97,8 +97,8 @@ def odeint(func: Callable[..., Any], y0: Any, t: Any, args: Any = (), *, tfirst:
 
 
 def least(options: dict[str, Any]) -> dict[str, Any]:
-    """The options for the adjoint state, which is longer than y: of several tolerances the least one. It goes the other
-    way in time, so the first step is not that of y."""
+    """The options for the adjoint state, which is longer than y: the smallest of several tolerances. It goes back in
+    time, so the first step is not that of y."""
     return {k: float(np.min(v)) if k in ("rtol", "atol") else v for k, v in options.items() if k != "h0"}
 
 
@@ -106,8 +106,8 @@ ACCURACY = set("rtol atol mxstep mxhnil hmax hmin h0 mxordn mxords".split())  # 
 
 
 def unknown_options(name: str, known: set[str], options: dict[str, Any], arrays: list[Any]) -> set[str]:
-    """The options with which there is no derivative. Raises NoRuleError if something here has a gradient, which the
-    result would not have, and for nodes in any option: none flows to them."""
+    """The options with which there is no derivative. With them, raises NoRuleError if one of the arrays has a gradient,
+    which the result would lose; also for nodes in any option, to which no gradient flows."""
     unknown = set(options) - known
     if refused := {k for k in options if holds_node(options[k])} | (unknown if has_gradient(arrays) else set()):
         said = f"scipy.integrate.{name} of a node does not know {', '.join(sorted(refused))}="
@@ -116,7 +116,7 @@ def unknown_options(name: str, known: set[str], options: dict[str, Any], arrays:
 
 
 class Trajectory(Function):
-    """The values at all times, and the adjoint equation. ``values``: the solution, if it is known already."""
+    """The values at all times, and the adjoint equation. ``values``: the solution, if already known."""
 
     @staticmethod
     def forward(ctx: Any, y0: Array, t: Array, *arrays: Array, problem: Ivp, values: Any = None) -> Array:
@@ -127,8 +127,8 @@ class Trajectory(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Array) -> tuple[Any, ...]:
-        """From each time to the one before it: y, λ and what the parameters have collected, as one vector. Solvers have
-        absolute tolerances: these are in units of the largest gradient, so how a loss is scaled does not matter."""
+        """From each time to the one before it: y, λ and what the parameters have collected, as one vector. The absolute
+        tolerances of solvers are in units of the largest gradient, so the scale of a loss does not matter."""
         problem, (z, t, *arrays), size = ctx.problem, ctx.saved_tensors, unit(grads[0])
         g = grads[0] / size
         ends = np.cumsum([0, *[x.size for x in arrays]])
@@ -159,7 +159,7 @@ class Trajectory(Function):
 
 # ---------------------------------------------------------------- solve_ivp
 
-TOLERANCES = {"rtol", "atol", "max_step"}  # what the way back uses as well
+TOLERANCES = {"rtol", "atol", "max_step"}  # used on the way back as well
 OTHERS = {"first_step", "jac", "lband", "min_step", "uband"}
 
 
@@ -205,7 +205,7 @@ def solve_ivp(
 
 
 class Stepping:
-    """How to solve with solve_ivp: the ``solve`` of a Problem."""
+    """How to solve with solve_ivp: the ``solve`` of an :class:`Ivp`."""
 
     def __init__(self, method: Any, options: dict[str, Any]) -> None:
         self.method, self.options = method, least({k: v for k, v in options.items() if k in TOLERANCES})
@@ -234,7 +234,7 @@ def question(event: Callable[..., Any], put: Callable[..., Any]) -> Callable[...
 
 
 def as_scipy(event: Any, ask: Callable[..., Any], plain: list[Array]) -> Any:
-    """The same for SciPy, with the attributes that say when it counts."""
+    """The same for SciPy, with the attributes that say which crossings count."""
 
     def asked(t: float, y: Array) -> float:
         return float(numbers_alone(ask(t, y, *plain), "an event of af.integrate.solve_ivp"))
@@ -248,7 +248,7 @@ def on_nodes(found: Any, problem: Ivp, questions: list[Any], given: tuple[Any, .
     y0, t0, t1, t_eval = given
 
     def states(times: Array, values: Array) -> Array:
-        """The solution at these times, in the order of time, whose values are known: (m, n)."""
+        """The solution at these times, which are in order and whose values are known: (m, n)."""
         grid = np.concatenate([np.reshape(t0, 1), times])
         z = np.concatenate([value_of(y0)[None], values])
         return Trajectory.apply(y0, grid, *arrays, problem=problem, values=z)[1:]
@@ -282,7 +282,7 @@ class Between:
         self.sol, self.states, self.t_min, self.t_max = sol, states, sol.t_min, sol.t_max
 
     def __call__(self, t: Any) -> Array:
-        """Raises ValueError outside of these times, where nothing was solved."""
+        """Raises ValueError outside of these times, where the equation was not solved."""
         t = real_array(t, "t")
         numbers = np.atleast_1d(value_of(t))
         if numbers.size and not (self.t_min <= numbers.min() and numbers.max() <= self.t_max):
@@ -294,7 +294,7 @@ class Between:
 
 
 class EventTimes(Function):
-    """When e(t, y(t)) is 0: known from SciPy, and differentiated as an equation that stays true."""
+    """When e(t, y(t)) is 0: times found by SciPy, and differentiated as solutions of that equation."""
 
     @staticmethod
     def forward(ctx: Any, y0: Array, t0: Array, *arrays: Array, problem: Ivp, ask: Any, times: Array) -> Array:
@@ -329,7 +329,7 @@ def quad(func: Callable[..., Any], a: Any, b: Any, args: Any = (), **options: An
 
     a, b are numbers, or ±np.inf; func gives one number for one x. Gradients flow to a, b and all floats in ``args`` (in
     lists, dicts and so on); other nodes that func uses are refused (LostGradientError). ``options``: those of
-    scipy.integrate.quad; with gradients epsabs, epsrel, limit, and ``points``, where func has kinks, which must not
+    scipy.integrate.quad; with gradients only epsabs, epsrel, limit and ``points``, the kinks of func, which must not
     depend on the parameters.
 
     >>> import autoflow as af
@@ -358,7 +358,7 @@ def quad(func: Callable[..., Any], a: Any, b: Any, args: Any = (), **options: An
 
 
 class Area(Function):
-    """The integral of a function whose values are arrays. ``value``: what it is, if it is known already."""
+    """The integral of a function whose values are arrays. ``value``: the integral, if already known."""
 
     @staticmethod
     def forward(ctx: Any, a: Array, b: Array, *arrays: Array, integrand: Any, options: Any, value: Any = None) -> Array:
@@ -371,7 +371,7 @@ class Area(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Array) -> tuple[Any, ...]:
-        """The slopes of all parameters, side by side as one vector; at an infinite limit there is no slope."""
+        """The slopes for all parameters, side by side in one vector; at an infinite limit the slope is 0."""
         (integrand, options), (a, b, *arrays), (g,) = ctx.problem, ctx.saved_tensors, grads
         n, size = len(arrays), unit(g)  # see Trajectory
 
@@ -394,8 +394,8 @@ class Area(Function):
 def fixed_quad(func: Callable[..., Any], a: Any, b: Any, args: Any = (), n: int = 5) -> tuple[Node, None]:
     """∫ func(x, *args) dx from a to b by n points: exact for polynomials of degree 2n − 1 (C. F. Gauß).
 
-    func gets all points at once, x of shape (n,), and gives an array whose last axis is theirs. Gradients flow to a, b
-    and whatever func uses. As scipy.integrate.fixed_quad, the second result is None.
+    func gets all points at once, x of shape (n,), and returns an array whose last axis is theirs. Gradients flow to a,
+    b and everything that func uses. As with scipy.integrate.fixed_quad, the second result is None.
 
     >>> round(float(fixed_quad(np.square, 0.0, 3.0, n=2)[0]), 12)
     9.0

@@ -1,4 +1,4 @@
-"""scipy.interpolate for nodes: SciPy's own classes, over splines that are evaluated here.
+"""scipy.interpolate for nodes: SciPy's own classes, with splines that are evaluated here.
 
 Gradients flow to the places x, to the values y, and to the points at which a curve is evaluated. A spline is a sum of
 B-splines, and k + 1 of them are not 0 at a point; they come from those of lower degree: C. de Boor, "On calculating
@@ -30,7 +30,7 @@ __all__ = [*CLASSES, "interpn", "make_interp_spline", "pchip_interpolate"]  # no
 
 
 def interval(x: Array, knots: Array, first: int, last: int) -> Array:
-    """Which interval of the knots, from ``first`` up to ``last``, each point is in; those outside are in the next."""
+    """Which interval of the knots, ``first`` to ``last``, each point is in; points outside are in the nearest."""
     return np.clip(np.searchsorted(numbers_of(knots), numbers_of(x), "right") - 1, first, last)
 
 
@@ -53,7 +53,7 @@ def evaluate_polynomials(c: Array, x: Array, points: Array, nu: int, extrapolate
 
 
 def integrate_polynomials(c: Array, x: Array, a: float, b: float, extrapolate: bool, out: Array) -> None:
-    """``_ppoly.integrate``: by the antiderivative, which begins on each interval where it ended on the one before."""
+    """``_ppoly.integrate``: by the antiderivative, which begins each interval where it ended the one before."""
     n = c.shape[0]
     whole = c / np.arange(n, 0, -1.0)[:, None, None]
     steps = np.sum(whole * np.diff(x)[:, None] ** np.arange(n, 0, -1)[:, None, None], axis=0)
@@ -83,7 +83,7 @@ def evaluate_spline(t: Array, c: Array, k: int, x: Array, nu: int, extrapolate: 
     """``_dierckx.evaluate_spline``. Shapes: c (n, d), x (p,) -> (p, d)."""
     if nu < 0:
         raise NotImplementedError(f"Cannot do derivative order nu= {nu}")
-    c = c[: t.size - k - 1]  # those behind are 0, and belong to no spline
+    c = c[: t.size - k - 1]  # the others are 0, and belong to no spline
     first, last = t[k], t[c.shape[0]]
     for _ in range(min(nu, k + 1)):  # the derivative is a spline of the next lower degree
         if not k:
@@ -98,7 +98,7 @@ def evaluate_spline(t: Array, c: Array, k: int, x: Array, nu: int, extrapolate: 
 
 
 def different(a: Array, b: Array) -> Array:
-    """a − b, and 1 where that is 0: a spline has no part between knots at one place."""
+    """a − b, and 1 where that is 0: between knots at the same place a spline has no piece."""
     d = a - b
     return np.where(numbers_of(d) == 0, 1.0, d)
 
@@ -118,7 +118,7 @@ def fill_collocation(x: Array, t: Array, k: int, ab: Array, offset: int = 0) -> 
 
 
 def all_bsplines(t: Array, k: int, x: Any, i: int, nu: int = 0) -> Array:
-    """``_dierckx.evaluate_all_bspl``: those not 0 in the interval i at one point, or their derivatives."""
+    """``_dierckx.evaluate_all_bspl``: the B-splines that are not 0 in the interval i, at one point, or derivatives."""
     one = np.zeros((k + 1, len(t) - k - 1))
     one[np.arange(k + 1), i - k + np.arange(k + 1)] = 1.0
     return evaluate_spline(t, one.T, k, np.reshape(as_array(x), (1,)), nu, True)[0]
@@ -132,13 +132,13 @@ def lapack_functions(names: Any, arrays: Any = (), **options: Any) -> Any:
 
 
 def find_indices(grid: Any, xi: Any) -> tuple[Any, Any]:
-    """The cell of each point, and how far it is in there, along each axis."""
+    """The cell of each point, and where in the cell it is, along each axis."""
     found = [(g, x, interval(x, g, 0, len(g) - 2)) for g, x in zip(grid, xi, strict=True)]
     return np.stack([i for _, _, i in found]), np.stack([(x - g[i]) / (g[i + 1] - g[i]) for g, x, i in found])
 
 
 def coordinates(points: Any, ndim: Any = None) -> Array:
-    """``_ndim_coords_from_arrays``: points as rows, of one array or of one for each axis."""
+    """``_ndim_coords_from_arrays``: points as rows, from one array or from one for each axis."""
     if isinstance(points, tuple) and len(points) > 1:
         return np.stack(np.broadcast_arrays(*map(as_array, points)), axis=-1)
     x = as_array(points[0] if isinstance(points, tuple) else points)
@@ -170,8 +170,8 @@ def evaluate_linear_2d(values: Array, indices: Any, distances: Any, grid: Any, o
 
 
 def fitpack_values(t: Array, c: Array, k: int, x: Array, *how: int) -> tuple[Array, int]:
-    """``dfitpack.splev(t, c, k, x, ext)`` and ``splder(t, c, k, x, nu, ext)``; and its number of an error. ``ext``:
-    outside, 0 goes on, 1 is 0, 2 is an error, 3 stays at the end."""
+    """``dfitpack.splev(t, c, k, x, ext)`` and ``splder(t, c, k, x, nu, ext)``, with the number of the error. ``ext``:
+    outside, 0 extrapolates, 1 gives 0, 2 is an error, 3 stays at the end."""
     *nu, ext = how
     places, ends = numbers_of(x), [t[k], t[t.size - k - 1]]
     outside = (places < numbers_of(ends[0])) | (places > numbers_of(ends[1]))
@@ -190,7 +190,7 @@ def fitpack_integral(t: Array, c: Array, k: int, a: Any, b: Any) -> tuple[Any, N
 
 
 def least_squares(x: Array, y: Array, t: Array, k: int, w: Array, *periodic: bool) -> tuple[Any, ...]:
-    """``_lsq_solve_qr``, whose third result are the coefficients. Shapes: x, w (n,), y (n, d)."""
+    """``_lsq_solve_qr``, whose third result is the coefficients. Shapes: x, w (n,), y (n, d)."""
     a = design(x, t, k, t.size - k - 1) * w[:, None]
     return None, None, np.linalg.lstsq(a, y * w[:, None])[0], None, None
 
@@ -198,13 +198,13 @@ def least_squares(x: Array, y: Array, t: Array, k: int, w: Array, *periodic: boo
 def fitpack_knots(
     task: int, x: Array, y: Array, w: Array, xb: Any, xe: Any, k: int, s: float, t: Array, *_: Any
 ) -> Any:
-    """The same of SciPy 1.18, which also returns the knots."""
+    """The same for SciPy 1.18, which also returns the knots."""
     n, c, fp, ier = fitpack_curve(task, x, y, w, t, k, s)
     return n, t, c, fp, ier
 
 
 def fitpack_curve(task: int, x: Array, y: Array, w: Array, t: Array, *memory: Any) -> tuple[int, Array, float, int]:
-    """``dfitpack.curfit`` of a spline through all points, whose knots it writes into t: how many, and coefficients."""
+    """``dfitpack.curfit`` for a spline through all points: writes the knots into t; returns their number, and c."""
     spline = COPIES.find(theirs.make_interp_spline)(x, y, memory[-2])
     t[: spline.t.size] = spline.t
     return spline.t.size, np.concatenate([spline.c, np.zeros(spline.k + 1)]), 0.0, -1

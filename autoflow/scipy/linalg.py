@@ -5,7 +5,7 @@
 
 Same names, same arguments, SciPy's values; plain arrays go to SciPy itself. The derivatives of functions of matrices
 (expm, sqrtm, logm, fractional_matrix_power), of every order, are right for negative, repeated and complex eigenvalues,
-too: ``rules/solving.py`` says how. What NumPy has as well (inv, det, svd ...) has the rows of ``np.linalg``.
+too: see ``rules/matrix_functions.py``. Those that NumPy also has (inv, det, svd ...) have the rows of ``np.linalg``.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ __all__ = [  # noqa: F822 - block_diag is SciPy's own body
 
 
 def fractional_matrix_power(A: Any, t: Any) -> Node:  # noqa: N803 - SciPy's name
-    """A to the power t, e^(t log A); for an integer t by products, as :func:`numpy.linalg.matrix_power`. Gradients flow
-    to A, and to t if it is a node. A may be a stack; where it has negative eigenvalues the result is complex.
+    """A to the power t, e^(t log A); for an integer t by products, as in :func:`numpy.linalg.matrix_power`. Gradients
+    flow to A, and to t if it is a node. A may be a stack; with negative eigenvalues the result is complex.
 
     >>> from autoflow import linalg
     >>> linalg.fractional_matrix_power(np.diag([4.0, 9.0]), 0.5)
@@ -55,7 +55,7 @@ def fractional_matrix_power(A: Any, t: Any) -> Node:  # noqa: N803 - SciPy's nam
 
 @kernel
 def general(x: Array, y: Array, assume_a: Any = None, lower: bool = False, turned: bool = False) -> Array:
-    """scipy.linalg.solve of a matrix that is all there. ``turned``: it is the transpose of what SciPy is given."""
+    """scipy.linalg.solve for a complete matrix x. ``turned``: x is the transpose of what SciPy is given."""
     if np.float16 in (x.dtype, y.dtype):  # its derivative is computed by np.linalg.solve, which refuses them as well
         raise TypeError("af.linalg.solve computes in single and double precision: use x.astype(np.float32)")
     scipy, (x, y) = scipy_linalg(x, y)
@@ -63,16 +63,16 @@ def general(x: Array, y: Array, assume_a: Any = None, lower: bool = False, turne
 
 
 def hermitian(x: Array, lower: bool, symmetric: bool = False) -> Array:
-    """The Hermitian matrix, or the symmetric one, given one triangle; what is Hermitian has a real diagonal."""
+    """The Hermitian or symmetric matrix, given one triangle; a Hermitian one has a real diagonal."""
     x = floats(x)
     half = (np.tril(x) if lower else np.triu(x)) * mask(x.shape[-1], x, "L" if lower else "U")  # NaN · 0 is NaN
     return half + (half.mT if symmetric else adjoint(half))
 
 
 def solve(a: Any, b: Any, lower: bool = False, *, assume_a: Any = None, transposed: bool = False) -> Node:
-    """a⁻¹ b. What ``assume_a`` says about a ("sym", "her", "pos", "diagonal", "tridiagonal", "upper triangular", "lower
-    triangular") decides which of its elements are read, and so which ones have a derivative: one triangle of a
-    symmetric matrix, the upper one unless ``lower``.
+    """a⁻¹ b. ``assume_a`` ("sym", "her", "pos", "diagonal", "tridiagonal", "upper triangular", "lower triangular")
+    decides which elements of a are read, and so which ones have a derivative: of a symmetric matrix one triangle, the
+    upper one unless ``lower``.
 
     >>> import autoflow as af
     >>> a = af.Variable([[4.0, 2.0], [np.nan, 5.0]])  # its lower triangle is not read
@@ -105,7 +105,7 @@ READ: dict[str, Any] = {
 def triangular(
     x: Array, y: Array, trans: int = 0, lower: bool = False, unit_diagonal: bool = False, conjugated: bool = False
 ) -> Array:  # fmt: skip
-    """scipy.linalg.solve_triangular. ``conjugated``: it is the conjugate of the one that SciPy is given."""
+    """scipy.linalg.solve_triangular. ``conjugated``: x is the conjugate of what SciPy is given."""
     scipy, (x, y) = scipy_linalg(x, y)
     x, trans = (np.conjugate(x), 2) if conjugated else (x, trans)
     return scipy.solve_triangular(x, y, trans, lower, unit_diagonal, check_finite=False)
@@ -158,7 +158,7 @@ def cholesky(a: Array, lower: bool = False) -> Node:
 
 
 def cho_factor(a: Any, lower: bool = False) -> tuple[Node, bool]:
-    """The pair that :func:`cho_solve` takes. Of a node the other triangle is zero; SciPy leaves any numbers there.
+    """The pair that :func:`cho_solve` takes. For a node the other triangle is zero; SciPy leaves arbitrary numbers.
 
     >>> import autoflow as af
     >>> c, lower = af.linalg.cho_factor(af.Variable([[4.0, 2.0], [2.0, 5.0]]))
@@ -191,7 +191,7 @@ rule(factor_solve, "c y | lower=False", "solve", r"$c^{-1} $y", holomorphic=Fals
 
 
 def cho_solve(c_and_lower: tuple[Any, bool], b: Any) -> Node:
-    """a⁻¹ b by the Cholesky factor of a.
+    """a⁻¹ b, given the Cholesky factor of a.
 
     >>> from autoflow import linalg
     >>> linalg.cho_solve(linalg.cho_factor(np.array([[4.0, 2.0], [2.0, 5.0]])), [2.0, 1.0])
@@ -206,7 +206,7 @@ rule(cholesky, "a | lower=False", "chol", holomorphic=False, a=lambda g, z, lowe
 
 def solve_sylvester(a: Any, b: Any, q: Any) -> Node:
     """The x with a x + x b = q, for matrices a (m, m), b (n, n), q (m, n). NaN if an eigenvalue of a and one of b add
-    up to 0, so that there is no x, or no single one.
+    up to 0, so that x does not exist or is not unique.
 
     >>> from autoflow import linalg
     >>> linalg.solve_sylvester(np.eye(2), np.eye(2), np.array([[2.0, 4.0], [6.0, 8.0]]))
@@ -229,7 +229,7 @@ def banded(x: Array, y: Array, below: int = 0, above: int = 0) -> Array:
 
 
 def solve_banded(l_and_u: tuple[int, int], ab: Any, b: Any) -> Node:
-    """a⁻¹ b for a matrix given by its diagonals, ab[u + i - j, j] = a[i, j]: u of them above the main one, l below.
+    """a⁻¹ b for a matrix given by its diagonals, ab[u + i - j, j] = a[i, j]: u above the main one and l below it.
 
     >>> from autoflow import linalg
     >>> linalg.solve_banded((0, 1), [[0.0, 1.0], [2.0, 4.0]], [3.0, 4.0])  # of [[2, 1], [0, 4]]
@@ -242,14 +242,14 @@ def solve_banded(l_and_u: tuple[int, int], ab: Any, b: Any) -> Node:
 
 
 def rows_of(shape: Shape, above: int) -> tuple[Array, Array]:
-    """The row i in a of every element of ab, and whether there is such a row."""
+    """The row i in a of every element of ab, and whether a has such a row."""
     i = np.arange(shape[0])[:, None] - above + np.arange(shape[1])
     inside = (i >= 0) & (i < shape[1])
     return np.where(inside, i, 0), inside
 
 
 def banded_y(g: Array, x: Array, below: int, above: int) -> Array:
-    """The transposed system: diagonals above are now below, shifted along."""
+    """The transposed system: diagonals above the main one are below it, shifted."""
     i, inside = rows_of(x.shape, below)
     turned = np.where(inside, x[np.arange(x.shape[0])[::-1, None], i], 0)
     return banded(turned, g, above, below)
@@ -271,7 +271,7 @@ rule(banded, "x y | below=0 above=0", "solve", r"$x^{-1} $y", x=banded_x, y=band
 
 
 def wide_as(x: Array, dtype: Any) -> Array:
-    """The array in that dtype, or in its own if that is wider, as SciPy gives it."""
+    """The array in that dtype, or in its own if that is wider, as from SciPy."""
     return as_dtype(x, np.result_type(x, dtype))
 
 
@@ -281,7 +281,7 @@ def det(a: Any) -> Node:
 
 
 def inv(a: Any, *, assume_a: Any = None, lower: bool = False) -> Node:
-    """a⁻¹; of what ``assume_a`` says :func:`solve` reads the same elements."""
+    """a⁻¹; with ``assume_a`` the same elements are read as in :func:`solve`."""
     x = as_array(a)
     if assume_a is None:
         return NP.linalg.inv(x)
@@ -307,7 +307,7 @@ def pinv(a: Any, *, rtol: Any = None) -> Node:
 
 
 def pinvh(a: Any, rtol: Any = None, lower: bool = True) -> Node:
-    """The same of a Hermitian matrix, given one triangle."""
+    """The same for a Hermitian matrix, given one triangle."""
     x = as_array(a)
     if x.ndim != 2 or x.shape[0] != x.shape[1]:
         raise ValueError(f"af.linalg.pinvh takes a square matrix, not one of shape {x.shape}")
@@ -321,7 +321,7 @@ MAKES_COMPLEX = np.linalg.eig(np.eye(1))[1].dtype.kind == "c"  # since NumPy 2.5
 def eig(a: Any, b: Any = None, left: bool = False, right: bool = True) -> Node | tuple[Node, Node]:
     """Eigenvalues, and eigenvectors on the right."""
     if left or b is not None:
-        raise NoRuleError("af.linalg.eig of a node gives the eigenvectors on the right, of one matrix")
+        raise NoRuleError("af.linalg.eig of a node gives only right eigenvectors, and takes no b=")
     if not right:
         return wide_as(NP.linalg.eigvals(as_array(a)), np.complex64)
     x = as_array(a)
@@ -362,13 +362,13 @@ def eigh(
 def qr(a: Any, lwork: Any = None, mode: str = "full", pivoting: bool = False) -> tuple[Node, ...]:
     """The factors q r = a. ``mode``: "full", "economic" or "r"."""
     if pivoting or mode not in ("full", "economic", "r"):
-        raise NoRuleError("af.linalg.qr of a node is for the modes 'full', 'economic' and 'r', without pivoting")
+        raise NoRuleError("af.linalg.qr of a node has the modes 'full', 'economic' and 'r', without pivoting")
     q, r = NP.linalg.qr(as_array(a), "reduced" if mode == "economic" else "complete")
     return (r,) if mode == "r" else (q, r)
 
 
 def lstsq(a: Any, b: Any, cond: Any = None, *, lapack_driver: Any = None) -> tuple[Node, Node, int, Node | None]:
-    """The x with the least |a x − b|, the sums of squares left, the rank, and the singular values. The driver "gelsy"
+    """The x that minimises |a x − b|, the sums of squares left, the rank, and the singular values. The driver "gelsy"
     gives only x and the rank."""
     if np.ndim(numbers_of(cond)):
         raise NoRuleError("af.linalg.lstsq of a node takes one number as cond=")
@@ -414,8 +414,8 @@ def rows_in_order(piv: Any, n: int) -> Array:
 def lu_factor(a: Any) -> tuple[Any, Any]:
     """The pair that :func:`lu_solve` takes: both factors in one matrix, and which rows were exchanged.
 
-    A rectangle is a part of a square: of [a, c] with unit vectors c, which leave the other columns as they are, or
-    [l u, l⁻¹ c] of [b, c].
+    A rectangle is extended to a square: [a, c] with unit vectors c, which leave the other columns as they are; or for
+    [b, c] the result is [l u, l⁻¹ c].
 
     >>> from autoflow import linalg
     >>> linalg.lu_factor(np.array([[1.0, 2.0], [4.0, 4.0]]))[1]
@@ -434,7 +434,7 @@ def lu_factor(a: Any) -> tuple[Any, Any]:
 
 
 def lu_solve(lu_and_piv: Any, b: Any, trans: int = 0) -> Node:
-    """a⁻¹ b by the factors of a; with ``trans`` 1 or 2 a⁻ᵀ b, a⁻ᴴ b."""
+    """a⁻¹ b, given the factors of a; with ``trans`` 1 or 2 a⁻ᵀ b, a⁻ᴴ b."""
     lu, piv = lu_and_piv
     y, order = as_array(b), rows_in_order(np.asarray(piv), lu.shape[-1])
     vector = y.ndim == 1
@@ -497,8 +497,8 @@ def solve_continuous_lyapunov(a: Any, q: Any) -> Node:
 
 
 def apart(decompose: Any) -> Any:
-    """``svd`` or ``eigh`` in copies of SciPy's functions, which are proved where no two values are equal. Where some
-    are, vectors are not determined: what is made of them may have a derivative, but not through theirs."""
+    """``svd`` or ``eigh`` in copies of SciPy's functions, which are proved where no two values are equal. If some are,
+    their vectors are not determined: a result made from them may have a derivative, but not through theirs."""
 
     @functools.wraps(decompose)
     def run(*args: Any, **options: Any) -> Any:
@@ -507,8 +507,8 @@ def apart(decompose: Any) -> Any:
             w = numbers_of(z[-2])
             if np.count_nonzero(inverse_gaps(w)) < w.size * (w.shape[-1] - 1):
                 raise NoRuleError(
-                    "equal singular values or eigenvalues: their vectors have no derivative, and SciPy's function is "
-                    "made of them. Move the matrix a little, or write the function without them"
+                    "equal singular values or eigenvalues: their vectors have no derivative, and SciPy's function uses "
+                    "them. Change the matrix a little, or write the function without them"
                 )
         return z
 

@@ -1,7 +1,7 @@
-"""What makes a module of ours SciPy's, with all of its names: ``__getattr__, __dir__ = mirrored(globals())``.
+"""Gives a module of ours all names of SciPy's: ``__getattr__, __dir__ = mirrored(globals())``.
 
-A function of ours is called with nodes only; plain arrays go to SciPy's of the same name, so they have its bits and all
-of its keywords. Names that we lack are found in SciPy's module, and what they are for nodes is looked up once.
+Our functions are called with nodes only; plain arrays go to SciPy's function of the same name, with its bits and all of
+its keywords. Names that we lack are found in SciPy's module, and their version for nodes is made once.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from .bodies import COPIES, OWN, attributes, in_copies, is_copy, is_ours, pickle
 from .proofs import ADVICE, check_history, check_proof, leaves, numbers, remedy
 
 PACKAGES = ("scipy.", "autoflow.scipy.")
-# Keywords that say how SciPy's functions in C work, not what they compute.
+# Keywords for how SciPy's functions in C work, not what they compute.
 HOW = set("check_finite driver lapack_driver overwrite_a overwrite_ab overwrite_b overwrite_x plan workers".split())  # noqa: SIM905
 
 
 def mirrored(names: dict[str, Any], functions: Iterable[str] = ()) -> tuple[Any, Any]:
     """``__getattr__`` and ``__dir__`` of a module, whose ``globals()`` are ``names``.
 
-    functions : the names of functions of ours that plain arrays do not enter: SciPy's of that name is called instead.
+    functions : the names of our functions that plain arrays do not enter: SciPy's function is called instead.
     """
     home = names["__name__"].partition(".")[2]
 
@@ -53,7 +53,7 @@ def mirrored(names: dict[str, Any], functions: Iterable[str] = ()) -> tuple[Any,
         if isinstance(found, types.ModuleType):
             try:
                 return import_module(f"{names['__name__']}.{name}")
-            except ModuleNotFoundError:  # none of ours has rules for it
+            except ModuleNotFoundError:  # we have no rules for it
                 names[name] = made = types.ModuleType(f"{names['__name__']}.{name}")
                 vars(made).update(zip(("__getattr__", "__dir__"), mirrored(vars(made)), strict=True))
                 return made
@@ -81,7 +81,7 @@ def with_plain(ours: Callable[..., Any], theirs: Any, name: str) -> Callable[...
         return [(k, p.name, type(p.default)) for k, p in parameters if type(p.default) in (bool, str)]
 
     def check_switches(args: Any, options: Any) -> None:
-        """Raise what SciPy raises where a flag or a word is something else, and NoRuleError where it would do."""
+        """If a flag or a word is something else, raise what SciPy raises, or NoRuleError if SciPy would accept it."""
         for k, word, kind in switches():
             x = args[k] if k < len(args) else options.get(word)
             if not (x is None or type(x) is kind or (kind is bool and np.ndim(x) == 0 and x in (0, 1))):
@@ -107,7 +107,7 @@ def with_plain(ours: Callable[..., Any], theirs: Any, name: str) -> Callable[...
         return with_history(ours(*bound.args, **bound.kwargs), given)
 
     def with_history(z: Any, given: dict[str, Any]) -> Any:
-        """The result, if it is made of nodes; else NoRuleError: to what was given no gradient would flow."""
+        """The result, if it is made of nodes; else NoRuleError: no gradient would flow to the arguments."""
         if not isinstance(z, NodeRole) and modes().recording and is_ours(given):
             parts = [x for x in leaves(z) if np.size(x)]
             if parts and not is_ours(parts):
@@ -123,12 +123,12 @@ def with_plain(ours: Callable[..., Any], theirs: Any, name: str) -> Callable[...
 
 
 def has_node(x: Any) -> bool:
-    """Is it a node, or an array of another class of ours, or a list with some?"""
+    """Is it a node, or another array class of ours, or a list with some in it?"""
     return isinstance(x, NodeRole) or is_ours(x) or (isinstance(x, (list, tuple)) and any(map(has_node, x)))
 
 
 def for_nodes(x: Any, name: str) -> Any:
-    """What a name of SciPy's stands for."""
+    """What a name from SciPy stands for."""
     if isinstance(x, type):
         return x if issubclass(x, (BaseException, tuple)) else refusing(x, name)
     if isinstance(x, np.ufunc) or not callable(x):
@@ -137,7 +137,7 @@ def for_nodes(x: Any, name: str) -> Any:
 
 
 class Methods:
-    """An object of SciPy's, such as a distribution, whose methods are for nodes as well; with these parameters."""
+    """An object of SciPy's, such as a distribution, with methods that also take nodes, and with these parameters."""
 
     def __init__(self, theirs: Any, path: str, args: Any = (), options: Any = None) -> None:
         self.theirs, self.path, self.args, self.kwds = theirs, path, args, options or {}
@@ -184,16 +184,16 @@ class Methods:
         return f"<af.{self.path}>"
 
 
-UNFROZEN = "fit", "fit_loc_scale", "freeze", "nnlf"  # methods that a distribution with parameters has not
-FIRST = "x", "q", "k", "order", "confidence"  # the arguments of methods that stand before the parameters
-FROZEN = {  # and those of methods of a distribution with parameters, which without stand behind them
+UNFROZEN = "fit", "fit_loc_scale", "freeze", "nnlf"  # methods that a distribution with parameters lacks
+FIRST = "x", "q", "k", "order", "confidence"  # arguments of methods that come before the parameters
+FROZEN = {  # arguments of methods of a distribution with parameters; without, they come after the parameters
     "rvs": inspect.signature(lambda size=None, random_state=None: None),
     "stats": inspect.signature(lambda moments="mv": None),
 }
 
 
 def of_counts(method: Any, theirs: Any) -> Any:
-    """The probability of a count. SciPy's is 0 between counts, so these do not move, nor does loc."""
+    """The probability of a count. SciPy's is 0 between counts, so counts and loc have no derivative."""
     known = 1 + getattr(theirs.__self__, "numargs", 99)  # the count and the shape parameters
 
     @functools.wraps(method)
@@ -226,7 +226,7 @@ def on_nodes(theirs: Any, name: str) -> Any:
 
 
 def guarded(f: Any, name: str) -> Any:
-    """A user's function that captures nodes, as one that raises NoRuleError where it hands a node to SciPy, also in
+    """A user's function that captures nodes, as one that raises NoRuleError if it returns a node to SciPy, also in
     lists, dicts and constraints; anything else as it is."""
     if type(f) in (list, tuple) and {*map(type, f)} - {int, float}:
         return type(f)([guarded(v, name) for v in f])
@@ -248,7 +248,7 @@ def guarded(f: Any, name: str) -> Any:
 
 
 def in_ours(x: Any) -> Any:
-    """An object of SciPy's as one of our class of that name, or of one that refuses nodes; anything else as it is."""
+    """A SciPy object as one of our class of that name, or of one that refuses nodes; anything else as it is."""
     kind, home = type(x), str(type(x).__module__).partition("._")[0]
     if kind.__name__ == "SuperLU":
         return Methods(x, "scipy.sparse.linalg.SuperLU")
@@ -263,7 +263,7 @@ def in_ours(x: Any) -> Any:
         made = found if is_same else refusing(kind, f"{home}.{kind.__name__}")
         if found is None or made.__module__ not in sys.modules:  # pickle would not find it by its name
             made.__reduce__ = lambda x: (in_ours, (replaced(x, kind, lambda v: v),))
-        # It may hold np.asarray; and one of a class with rules np itself, which is to take nodes then.
+        # It may hold np.asarray; if its class has rules it may hold np itself, which must take nodes then.
         held: Any = None if "mirrored" in vars(made) else types.ModuleType
         found = {id(v): COPIES.find(v) for v in attributes(x).values() if callable(v) or type(v) is held}
         return replaced(x, made, lambda v: found.get(id(v), v))
@@ -271,9 +271,9 @@ def in_ours(x: Any) -> Any:
 
 
 def never_lost(kind: type, refused: str = "", prove: bool = False) -> type:
-    """A class derived from one of SciPy's, whose public methods are SciPy's without nodes. With some they raise
-    NoRuleError if they give numbers alone; or if they are not proved; or, with the name of a class that is ``refused``,
-    in any case."""
+    """A class derived from one of SciPy's, whose public methods are SciPy's without nodes. With nodes they raise
+    NoRuleError if they return numbers alone; with ``prove``, if they are not proved; or, if ``refused``, the name of
+    the class, is given, in any case."""
     (base,) = kind.__bases__[-1:]
     kind.__module__ = f"autoflow.{base.__module__.partition('._')[0]}"  # where pickle finds it
 
@@ -289,7 +289,7 @@ def never_lost(kind: type, refused: str = "", prove: bool = False) -> type:
                     with_attributes(self, attributes(theirs))
                     z = self if z is theirs else in_ours(z)
                 else:
-                    z = method(self, *args, **options)  # the copy: it holds other objects, which may be given nodes
+                    z = method(self, *args, **options)  # the copy: it holds other objects, which may receive nodes
                 return value_of(z).copy() if isinstance(z, NodeRole) else z
             if refused and modes().recording:
                 copied = COPIES.find(base)
@@ -303,11 +303,11 @@ def never_lost(kind: type, refused: str = "", prove: bool = False) -> type:
             z = method(self, *args, **options)
             if proved == "code":
                 check_history(z, *call)
-            changed = name in WRITES or (name == "__init__" and type(self) is kind)  # what is made of nodes holds nodes
+            changed = name in WRITES or (name == "__init__" and type(self) is kind)  # made of nodes, it holds nodes
             parts = list(leaves(self if changed else z))
             moves = parts or (z is None and name != "__init__" and is_ours([args, options]))
             if moves and modes().recording and not prove and not is_ours(parts):
-                raise NoRuleError(f"{kind.__name__}.{name} has no derivative here (it gives numbers alone): {ADVICE}")
+                raise NoRuleError(f"{kind.__name__}.{name} has no derivative here (it returns plain numbers): {ADVICE}")
             return z
 
         return run
@@ -338,7 +338,7 @@ def writable(x: Any) -> Any:
 
 
 def mirrors_of(meta: Any) -> type:
-    """The class of our classes: what is an object of SciPy's class is one of ours."""
+    """The metaclass of our classes: an object of SciPy's class counts as one of ours."""
 
     def is_object(cls: Any, x: Any) -> bool:
         return meta.__instancecheck__(cls, x) or isinstance(x, vars(cls).get("mirrored", ()))
@@ -346,17 +346,17 @@ def mirrors_of(meta: Any) -> type:
     return type(meta.__name__, (meta,), {"__instancecheck__": is_object})
 
 
-kind_of_mirrors: Any = functools.cache(mirrors_of)  # a class has one such
+kind_of_mirrors: Any = functools.cache(mirrors_of)  # one for each class
 
 
 IN_CLASSES = "function", "cython_function_or_method", "method_descriptor", "wrapper_descriptor"  # types of methods
 
 
 def refusing_class(kind: Any, name: str) -> type:
-    """A class derived from one of SciPy's that says no to nodes."""
+    """A class derived from one of SciPy's that refuses nodes."""
     try:
         made = never_lost(kind_of_mirrors(type(kind))(kind.__name__, (kind,), {"mirrored": kind}), name)
-    except TypeError:  # it may have no classes derived from it
+    except TypeError:  # it does not allow derived classes
         return kind
 
     def new(cls: type, *args: Any, **options: Any) -> Any:
@@ -371,5 +371,5 @@ def refusing_class(kind: Any, name: str) -> type:
     return made
 
 
-refusing: Any = functools.cache(refusing_class)  # a class has one such
+refusing: Any = functools.cache(refusing_class)  # one for each class
 proved_methods: Any = functools.cache(lambda kind: never_lost(kind, prove=True))

@@ -1,4 +1,4 @@
-"""scipy.ndimage for nodes: SciPy's own code over its loops in C, which are written here with NumPy's functions.
+"""scipy.ndimage for nodes: SciPy's own code, with its loops in C rewritten here with NumPy's functions.
 
 A filter is a convolution of an array that is continued beyond its edges; gradients flow to the array and to the weights
 (``convolve``, ``gaussian_filter``, ``sobel`` ...). Between its elements an array is a spline; gradients flow to the
@@ -22,7 +22,7 @@ from .signal import convolution
 
 __all__: list[str] = []
 
-# How an array goes on beyond its edges, by SciPy's numbers.
+# How an array continues beyond its edges: SciPy's numbers.
 NEAREST, WRAP, REFLECT, MIRROR, CONSTANT, GRID_WRAP, GRID_CONSTANT = range(7)
 PADS: Any = ("edge", "wrap", "symmetric", "reflect", "constant")
 
@@ -52,14 +52,14 @@ def mean_along(x: Array, size: int, *how: Any) -> None:
 
 
 def spline_coefficients(x: Array, order: int, axis: int, out: Array, mode: int) -> None:
-    """The coefficients of the spline through the elements along an axis: the product with a matrix."""
+    """The coefficients of the spline through the elements along an axis: a product with a matrix."""
     matrix = np.zeros((x.shape[axis],) * 2)
     _nd_image.spline_filter1d(np.eye(len(matrix)), order, 0, matrix, mode)
     out[...] = np.moveaxis(np.tensordot(matrix, x, (1, axis)), 0, axis)
 
 
 def placed(i: Array, n: int, mode: int) -> Array:
-    """Where an element beyond the edges of n is found."""
+    """Where to find an element beyond the edges of n."""
     if mode in (NEAREST, GRID_CONSTANT):
         return np.clip(i, 0, n - 1)
     if mode == GRID_WRAP:
@@ -70,9 +70,9 @@ def placed(i: Array, n: int, mode: int) -> Array:
 
 
 def sample(x: Array, places: Array, out: Array, order: int, mode: int, cval: float, before: int) -> None:
-    """The spline with the coefficients x at places (ndim, ...) -> (...), which are counted from element ``before``
-    along each axis. Between the middle two of its order + 1 neighbours (of an odd order), or around the middle one, a
-    place has the weights of B-splines."""
+    """The spline with the coefficients x at places (ndim, ...) -> (...), counted from element ``before`` along each
+    axis. A place lies between the middle two of its order + 1 neighbours (odd orders) or near the middle one, and their
+    weights are B-splines."""
     if mode == WRAP:
         raise NoRuleError("scipy.ndimage does not interpolate nodes with mode='wrap': use mode='grid-wrap'")
     places = places + before
@@ -97,7 +97,7 @@ def sample(x: Array, places: Array, out: Array, order: int, mode: int, cval: flo
 
 
 def transform(x: Array, mapping: Any, places: Any, matrix: Any, offset: Any, out: Array, *how: Any) -> None:
-    """x at ``places``, or at those that ``matrix`` and ``offset`` make of the result's elements."""
+    """x at ``places``, or at those that ``matrix`` and ``offset`` compute from the result's indices."""
     if mapping is not None:
         raise NoRuleError("scipy.ndimage.geometric_transform calls its function in C: use map_coordinates")
     if matrix is not None:
@@ -107,8 +107,7 @@ def transform(x: Array, mapping: Any, places: Any, matrix: Any, offset: Any, out
 
 
 def zoom_shift(x: Array, zoom: Any, shift: Any, out: Array, *how: Any) -> None:
-    """x at (i + shift) zoom for the result's elements i; those lie in the middle of cells if the last argument says
-    so."""
+    """x at (i + shift) zoom for the result's indices i; with the last argument they are the middles of cells."""
     middle = 0.5 if how[-1] else 0.0
     shape = (-1,) + (1,) * out.ndim
     places: Any = np.indices(out.shape, np.float64) + middle
@@ -122,6 +121,6 @@ stand_for(_nd_image, {
     "spline_filter1d": spline_coefficients, "geometric_transform": transform, "zoom_shift": zoom_shift,
 })  # fmt: skip
 numpy: Any = Library(np)
-numpy.isscalar = lambda x: np.ndim(x) == 0  # a result there is one, or a list of several
+numpy.isscalar = lambda x: np.ndim(x) == 0  # a result there is a number, or a list of several
 COPIES[id(vars(_measurements))] = Space(vars(_measurements), np=numpy)
 __getattr__, __dir__ = mirrored(globals())

@@ -1,9 +1,10 @@
-"""A copy of a function of SciPy's is used if it was proved, once for each function and kind of arguments; the numbers
-that SciPy treats apart (0, 1, NaN ...) are a part of the kind. What has no history is proved at each call.
+"""A copy of a SciPy function is used if it was proved, once for each function and kind of arguments; which of the
+numbers that SciPy treats specially (0, 1, NaN ...) occur belongs to the kind. Results without a history are proved at
+each call.
 
-It has SciPy's values; they stay the same when code that reads the memory of a node finds other numbers there, as
-``af.grad`` looks at its functions (``transforms/shadow.py``); and in some direction its derivative is that of SciPy's
-values. (Where the differences to both sides disagree there is a kink, and the derivative is between them.)
+A proof: the copy has SciPy's values; they stay the same when code that reads the memory of a node finds other numbers
+there, as ``af.grad`` checks its functions (``transforms/shadow.py``); and in some direction its derivative is that of
+SciPy's values. (Where the differences to both sides disagree there is a kink, and the derivative lies between them.)
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from ..transforms.shadow import checked_run
 from .bodies import COPIES, SEEN, attributes, in_copies, is_copy, is_lazy, is_ours, load_rules, replaced
 
 PROVED: dict[Any, str] = {}  # functions and kinds of arguments -> "plain", "code" or "flat"
-MANY = 10_000  # of these are remembered
+MANY = 10_000  # this many are remembered
 APART = -1.0, 0.0, 1.0, 2.0  # see numbers_apart
 ADVICE = "write it with functions that have a derivative, or use x.value if only the numbers are meant"
 SEARCH = "it searches in steps: use af.implicit.root, af.implicit.argmin, af.implicit.fixed_point or af.minimize"
@@ -35,7 +36,7 @@ FITS = "boxcox boxcox_normmax fit ppcc_max yeojohnson yeojohnson_normmax"
 
 
 def remedy(name: str) -> str:
-    """What to use instead of a function that a copy would unroll; nothing for any other."""
+    """What to use instead of a function that a copy would unroll; empty for any other."""
     home, _, last = name.rpartition(".")
     if home == "scipy.optimize":
         return "" if last.startswith("rosen") or last == "linear_sum_assignment" else SEARCH
@@ -46,8 +47,8 @@ def remedy(name: str) -> str:
 
 def check_proof(theirs: Any, name: str, args: Any, options: Any) -> str:
     """Raise NoRuleError if a copy of the function may not be used: found once for each kind of arguments. "plain" if
-    the result has no floating-point numbers, so that there is no derivative to be lost; "flat" if it does not change,
-    which elsewhere it may: that is looked at in each call."""
+    the result has no floating-point numbers, and so no derivative to lose; "flat" if it does not change here, but may
+    do so elsewhere: that is checked in each call."""
     if said := remedy(name):
         raise NoRuleError(f"{name} of a node has no derivative here: {said}")
     key = name, tuple(map(kind, args)), tuple([(k, kind(v)) for k, v in options.items()])
@@ -59,14 +60,14 @@ def check_proof(theirs: Any, name: str, args: Any, options: Any) -> str:
 
 
 def check_history(z: Any, theirs: Any, name: str, args: Any, options: Any) -> None:
-    """The same for a result without a history, where a call of this kind had one: SciPy's code may go other ways."""
+    """The same for a result without a history, if a call of this kind had one: SciPy's code may have branched."""
     parts = list(leaves(z))
     if parts and not is_ours(parts):
         prove(theirs, name, args, options)
 
 
 def numbers(x: Any) -> Any:
-    """Plain arrays, of the numbers of nodes; SciPy's objects."""
+    """Plain arrays in place of nodes; SciPy's objects in place of copies."""
     if type(x) in (list, tuple) and any([isinstance(v, (NodeRole, list, tuple)) or is_copy(v) for v in x]):
         return type(x)(map(numbers, x))
     if is_copy(x):
@@ -75,7 +76,7 @@ def numbers(x: Any) -> Any:
 
 
 def kind(x: Any) -> Any:
-    """What two calls must have in common to be proved by one of them."""
+    """What two calls must have in common for one proof to hold for both."""
     if isinstance(x, (list, tuple, dict)):
         return type(x), *map(kind, x.items() if isinstance(x, dict) else x)
     if is_copy(x):
@@ -88,7 +89,7 @@ def kind(x: Any) -> Any:
 
 
 def numbers_apart(x: Any) -> Any:
-    """Which of the numbers that code may treat apart are among the elements: often a formula has its limit there."""
+    """Which numbers that code may treat specially are among the elements: often a formula has its limit there."""
     if not isinstance(x, (np.ndarray, np.generic)) or x.dtype.kind not in "fc":
         return None
     y: Any = x
@@ -99,7 +100,7 @@ def numbers_apart(x: Any) -> Any:
 
 
 def example(x: Any, wrap: Callable[[Any], Any]) -> Any:
-    """An argument of a call that is tried: numbers in double precision, those of nodes wrapped."""
+    """An argument for a trial call: numbers in double precision, those of nodes wrapped."""
     if not is_ours(x):
         return numbers(x)
     if isinstance(x, dict):
@@ -109,7 +110,7 @@ def example(x: Any, wrap: Callable[[Any], Any]) -> Any:
     if is_copy(x):
         return replaced(x, type(x), lambda v: example(v, wrap))
     y = value_of(x)
-    while type(y) is not np.ndarray and hasattr(y, "inner"):  # of a batch the first one
+    while type(y) is not np.ndarray and hasattr(y, "inner"):  # the first example of a batch
         y = value_of(value_of(y.inner)[0])
     if type(y) is not np.ndarray:  # it is being compiled, and has no numbers yet
         y = np.random.default_rng(0).uniform(0.5, 1.5, x.shape)
@@ -117,7 +118,7 @@ def example(x: Any, wrap: Callable[[Any], Any]) -> Any:
 
 
 def prove(theirs: Any, name: str, args: Any, options: Any) -> str:
-    """Raise NoRuleError if a copy of the function loses a gradient, or gives other whole numbers."""
+    """Raise NoRuleError if a copy of the function loses a gradient, or gives different whole numbers."""
     load_rules()
     SEEN.array = None
     inputs: list[Any] = []
@@ -131,7 +132,7 @@ def prove(theirs: Any, name: str, args: Any, options: Any) -> str:
         inputs.append(Variable(x))
         return inputs[-1]
 
-    why, cause = "it goes on in C, or with the numbers alone", None
+    why, cause = "it continues in C, or with the numbers alone", None
     clean: dict[str, Any] = {"depth": 0, "layer": None, "wrap_open_record": None, "listeners": (), "autocast": None}
     with switched(**clean, recording=True), warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
@@ -154,21 +155,21 @@ def prove(theirs: Any, name: str, args: Any, options: Any) -> str:
 
 
 def has_values(x: Any, y: Any) -> bool:
-    """Are these the same numbers, up to rounding, which is in shares of the largest?"""
+    """Are these the same numbers, up to rounding relative to the largest?"""
     x, y = np.asarray(value_of(x)), np.asarray(y)
     size = np.max(np.abs(y), initial=0.0, where=np.isfinite(y))
     return x.shape == y.shape and np.allclose(x, y, 0, 1e-9 * size, equal_nan=True)
 
 
 def is_slope(found: list[Any], inputs: list[Any], call: Callable[[Any], list[Any]]) -> bool:
-    """Is the derivative of the results, in one direction, what differences of SciPy's say?"""
+    """Does the derivative of the results, in one direction, agree with differences of SciPy's values?"""
     rng = np.random.default_rng(0)
     here = [np.asarray(value_of(x)) for x in found]
     weights = [rng.normal(size=y.shape) * turn(y) for y in here]
     steps = [rng.uniform(0.5, 1.5, x.shape) * np.maximum(np.abs(x.value), 0.1) * turn(x) for x in inputs]
 
     def loss(results: list[Any]) -> Any:
-        """What is not finite here does not count; what is so only beyond the end of a domain counts as it is here."""
+        """Results that are not finite here are left out; those that are so only beyond a domain's end stay as here."""
         total: Any = 0.0
         for z, y, w in zip(results, here, weights, strict=True):
             ends = np.where(np.isfinite(y), y, 0)
@@ -183,23 +184,23 @@ def is_slope(found: list[Any], inputs: list[Any], call: Callable[[Any], list[Any
     if gradient_target(total := loss(found)) is not None:
         sent_to = {id(x): g for x, g in run_pass(total)}
     sent: Any = np.zeros(1)
-    some = any([np.isfinite(g).any() for g in sent_to.values()])  # then one that is NaN says so of itself
+    some = any([np.isfinite(g).any() for g in sent_to.values()])  # then a NaN is a real one, to be left out
     for k, x in enumerate(inputs):
         g = sent_to.get(id(x), 0.0)
-        stays = ~np.isfinite(x.value) | ((some | np.isin(x.value, APART)) & ~np.isfinite(g))  # as of the logarithm at 0
+        stays = ~np.isfinite(x.value) | ((some | np.isin(x.value, APART)) & ~np.isfinite(g))  # as for log at 0
         steps[k] = np.where(stays, 0, steps[k])
         sent = np.append(sent, np.real(np.conjugate(np.where(stays, 0, g)) * steps[k]))
     middle, slope = float(value_of(total)), float(np.sum(sent))
     left, right = sorted([(middle - moved(-1e-6)) / 1e-6, (moved(1e-6) - middle) / 1e-6])
     slack = 1e-5 * (np.sum(np.abs(sent)) + abs(left)) + 1e-8 * abs(middle) + 1e-9
-    if not sent_to:  # without a gradient, a jump or a kink is no excuse; a point of rest is flatter the nearer one is
+    if not sent_to:  # without a gradient, a jump or a kink is no excuse; a stationary point is flatter nearby
         change = max(-left, right)
         return change <= slack or max([abs(moved(h) - middle) / 1e-7 for h in (-1e-7, 1e-7)]) < change / 5
     return bool(left - slack <= slope <= right + slack)
 
 
 def turn(x: Any) -> Any:
-    """A factor for directions and weights, so that both parts of complex numbers count."""
+    """A factor for directions and weights, so that both parts of complex numbers matter."""
     return 1 + 0.5j if x.dtype.kind == "c" else 1
 
 
@@ -219,4 +220,4 @@ def leaves(x: Any, kinds: str = "fc") -> Iterator[Any]:
             if key != "pvalue" and (not callable(v) or is_copy(v) or str(type(v).__module__).startswith("scipy.")):
                 yield from leaves(v, kinds)
     elif str(type(x).__module__).startswith("scipy.") and not callable(x):
-        raise NoRuleError(f"a {type(x).__name__} of a node has no derivative here (its numbers are in C): {ADVICE}")
+        raise NoRuleError(f"a {type(x).__name__} of a node has no derivative here (C holds its numbers): {ADVICE}")

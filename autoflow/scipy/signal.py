@@ -1,7 +1,7 @@
 """scipy.signal for nodes: convolution in any number of dimensions, and recursive filters.
 
-A filter says a₀ yₙ = Σₖ bₖ xₙ₋ₖ − Σₖ₌₁ aₖ yₙ₋ₖ, which is linear in x and in b. Backwards it is the same filter, run
-from the last element to the first; and a change of aₖ acts as if −yₙ₋ₖ had been put into a filter with b = 1.
+A filter computes a₀ yₙ = Σₖ bₖ xₙ₋ₖ − Σₖ₌₁ aₖ yₙ₋ₖ, which is linear in x and in b. Backwards it is the same filter, run
+from the last element to the first; and a change of aₖ acts as if −yₙ₋ₖ went into a filter with b = 1.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def in_full(g: Array, x: Shape, y: Shape, mode: str) -> Array:
 
 
 def slide(g: Array, y: Array, method: str) -> Array:
-    """dL/dx[i] = Σₖ g[k] y[k − i], g being that of all sums: g slid over y reversed. The same for y, by x."""
+    """dL/dx[i] = Σₖ g[k] y[k − i], with the gradients g of all sums: g slid over y reversed. For y the same with x."""
     return convolution(g, np.flip(y), "valid", method)
 
 
@@ -69,7 +69,7 @@ rule(convolution, "x y | mode='full' method='auto'", "∗", r"$x * $y", preceden
 
 
 def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> Node:
-    """z[k] = Σᵢ x[i + k] conj(y[i]), counted from where the arrays meet first: a convolution with y turned round.
+    """z[k] = Σᵢ x[i + k] conj(y[i]), starting where the arrays first overlap: a convolution with y reversed.
 
     >>> correlate(np.array([1.0, 2.0, 4.0]), np.array([0.0, 1.0, 0.5]))
     array([0.5, 2. , 4. , 4. , 0. ])
@@ -81,7 +81,7 @@ def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> N
 
 
 def convolution_of_matrices(x: Array, y: Array, turned: int, mode: int, boundary: int, fill: Any) -> Array:
-    """``_sigtools._convolve2d``, whose x goes on beyond its edges as far as y reaches; a correlation if not ``turned``.
+    """``_sigtools._convolve2d``, which extends x beyond its edges as far as y reaches; a correlation if not ``turned``.
 
     mode, boundary : SciPy's numbers of words.
     """
@@ -103,10 +103,10 @@ stand_for(theirs._signaltools._sigtools, {"_convolve2d": convolution_of_matrices
 
 
 def resampled(x: Array, h: Array, out: Array, up: int, down: int, axis: int, mode: int, cval: float) -> None:
-    """``_upfirdn_apply._apply``: zeros between the elements of x, the filter h, and each ``down``-th element of that.
-    h comes by phases, each turned round."""
+    """``_upfirdn_apply._apply``: puts zeros between the elements of x, applies the filter h, and takes every
+    ``down``-th element. h comes in phases, each reversed."""
     if (how := MODES.get(mode)) is None:
-        raise NoRuleError(f"scipy.signal.upfirdn of a node is for the modes {', '.join(MODES.values())}")
+        raise NoRuleError(f"scipy.signal.upfirdn of a node has the modes {', '.join(MODES.values())}")
     x, h = np.moveaxis(x, axis, -1), np.flip(np.reshape(h, (up, -1)), 1).T.reshape(-1)
     beyond, n = h.size // up, out.shape[axis]
     sides = [(0, 0)] * (x.ndim - 1)
@@ -148,9 +148,9 @@ rule(recursive, "x b a | axis=-1", "filter", r"\operatorname{filter}($x)", name=
 
 
 def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Node | tuple[Node, Node]:
-    """x after a filter with the coefficients b and a, along an axis. Gradients flow to all of them, and to zi.
+    """x filtered along an axis with the coefficients b and a. Gradients flow to all of them, and to zi.
 
-    Returns y, or with zi the pair of y and the state after it.
+    Returns y, or with zi the pair of y and the final state.
 
     >>> import autoflow as af
     >>> decay = af.Variable([1.0, -0.5])
@@ -175,7 +175,7 @@ def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Node | tu
 
 
 def sosfilt(sos: Any, x: Any, axis: int = -1, zi: Any = None) -> Node | tuple[Node, Node]:
-    """x after a chain of filters of second order: rows (b₀, b₁, b₂, a₀, a₁, a₂) of ``sos``, of shape (m, 6)."""
+    """x filtered by a chain of second-order filters: rows (b₀, b₁, b₂, a₀, a₁, a₂) of ``sos``, of shape (m, 6)."""
     sos, x = as_array(sos), as_array(x)
     if sos.ndim != 2 or sos.shape[1] != 6:
         raise ValueError(f"sosfilt takes rows of six coefficients, not an array of shape {sos.shape}")

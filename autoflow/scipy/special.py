@@ -1,8 +1,8 @@
 """scipy.special for nodes: the functions that do not ask a node.
 
-SciPy's special functions are ufuncs, and those of nodes are differentiated under their own names:
-``scipy.special.erf(x)``. Some are written in Python and turn a node into plain numbers without asking it, or copy the
-numbers halfway. Those are here, with SciPy's names, arguments and values.
+SciPy's special functions are ufuncs, and nodes are differentiated under their own names: ``scipy.special.erf(x)``. Some
+are written in Python and turn a node into plain numbers without asking it, or copy the numbers halfway. Those are here,
+with SciPy's names, arguments and values.
 
     from autoflow import special
     special.logsumexp(x, axis=1), special.softmax(x), special.polygamma(1, x), special.spherical_jn(2, x)
@@ -59,7 +59,7 @@ def exponentials_b(g: Array, x: Array, b: Array, z: Array, axis: Axis, keepdims:
 
 
 def slope_in_weight(g: Array, x: Array, b: Array, z: Array, axis: Axis, keepdims: bool) -> tuple[Array, Array]:
-    """g eˣ / Σ b eˣ for each element; and where it is so large without a weight that 0 times it would be NaN."""
+    """g eˣ / Σ b eˣ for each element; and where eˣ is infinite and b is 0, so that their product would be NaN."""
     shape = np.broadcast_shapes(x.shape, b.shape)
     e = exp_above(x, restore_axes(z, shape, axis, keepdims), np.exp)
     masked = (numbers_of(b) == 0) & (numbers_of(e) == np.inf)
@@ -82,8 +82,8 @@ def logsumexp(
 def logsumexp(
     a: Any, axis: Axis = None, b: Any = None, keepdims: bool = False, return_sign: bool = False
 ) -> Node | tuple[Node, np.ndarray]:
-    """log Σ b eᵃ, which does not overflow. Shapes: as of a sum of ``a``; ``b`` broadcasts. ``return_sign``: the pair of
-    log |Σ b eᵃ| and the sign of the sum, of real numbers.
+    """log Σ b eᵃ, which does not overflow. Shapes: as for a sum of ``a``; ``b`` broadcasts. ``return_sign``: the pair
+    of log |Σ b eᵃ| and the sign of the sum, for real numbers.
 
     >>> import autoflow as af
     >>> from autoflow import special

@@ -5,15 +5,15 @@
 
 The arrays are cut into blocks of some thousand elements. Every thread takes the next block as long as there is one,
 this thread too, so that nobody waits for a thread that has not begun. NumPy lets other threads run while it computes.
-What a formula computes on its way is as small as a block and stays in the cache, and the result may go into memory that
-is no longer needed.
+Intermediate results are as small as a block and stay in the cache, and the result may go into memory that is no longer
+needed.
 
 Same bits: the functions treat each element alone, and a block begins where a processor would begin anyway, at a
 multiple of 64 elements, more than any takes at once (``tests/rules/test_blocks.py`` compares all ufuncs). Sums are cut
 only between rows: NumPy adds up the elements of a row in an order that depends on its length alone.
 
-Same errors and warnings: in blocks, whatever would be reported is an exception. If one comes, all is thrown away and
-computed again in one piece, on the caller's thread and at its line, where it is reported as always.
+Same errors and warnings: in blocks, whatever would be reported is an exception. If one is raised, the result is thrown
+away and computed again in one piece, on the caller's thread and at its line, where the report appears as always.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ EACH = 500_000  # elements for each of more than two threads: with fewer they wa
 BLOCK = 16_384  # elements of a block, or somewhat more: several arrays of them fit into the cache of a core
 ALIGNED = 64  # blocks begin at multiples of it
 NUMBERS = (int, float, complex, np.generic, type(None))
-UFUNCS: dict[Any, Any] = {  # what computes the same, and can write where the result is wanted
+UFUNCS: dict[Any, Any] = {  # operator -> the ufunc for it, which can write into a given array
     operator.add: np.add, operator.sub: np.subtract, operator.mul: np.multiply, operator.truediv: np.divide,
     operator.eq: np.equal, operator.ne: np.not_equal, operator.lt: np.less, operator.le: np.less_equal,
     operator.gt: np.greater, operator.ge: np.greater_equal,
@@ -49,9 +49,9 @@ UFUNCS: dict[Any, Any] = {  # what computes the same, and can write where the re
 
 
 def in_blocks(function: Callable[..., Any], *values: Any, out: Array | None = None) -> Any:
-    """``function(*values)`` of an elementwise function without other effects. Large arrays go through it in blocks.
+    """``function(*values)`` for an elementwise function without side effects. Large arrays go through it in blocks.
 
-    out : an array in C order whose numbers are not needed afterwards. The result is written over them where it has the
+    out : an array in C order whose numbers are not needed afterwards. The result is written over them if it has the
         same shape and dtype.
 
     >>> x = np.linspace(0.0, 1.0, 300_000)
@@ -69,8 +69,8 @@ def in_blocks(function: Callable[..., Any], *values: Any, out: Array | None = No
 
 
 def cut_rows(function: Callable[..., Any], values: tuple[Any, ...], out: Array | None) -> Array | None:
-    """The same, some rows at a time; None if that cannot be. Where an array in C order has the shape of the result,
-    NumPy goes row by row, too. Where all arrays have that shape, a row is one element."""
+    """The same, some rows at a time; None if that is impossible. If an array in C order has the shape of the result,
+    NumPy goes row by row, too. If all arrays have that shape, a row is one element."""
     arrays = [v for v in values if type(v) is np.ndarray]
     shape = max(arrays, key=lambda a: (a.size, a.ndim)).shape
     is_known = all([type(v) is np.ndarray or isinstance(v, NUMBERS) for v in values])
@@ -83,7 +83,7 @@ def cut_rows(function: Callable[..., Any], values: tuple[Any, ...], out: Array |
 
 
 def reduce_rows(ufunc: np.ufunc, x: Array, axis: Any, dtype: Any, keepdims: Any) -> Array | None:
-    """``ufunc.reduce(x, axis, dtype, keepdims=keepdims)`` of a large x if each result comes from one row; else None.
+    """``ufunc.reduce(x, axis, dtype, keepdims=keepdims)`` for a large x if each result comes from one row; else None.
 
     >>> print(reduce_rows(np.add, np.ones((3, 10)), 0, None, False))  # each result comes from all rows
     None
@@ -98,8 +98,8 @@ def reduce_rows(ufunc: np.ufunc, x: Array, axis: Any, dtype: Any, keepdims: Any)
 def by_rows(
     function: Callable[..., Any], values: Sequence[Any], rows: Shape, shape: Shape, out: Array | None = None
 ) -> Array | None:  # fmt: skip
-    """``function(*values)``, of ``shape``, from some ``rows`` at a time. None if that gains nothing or an exception
-    came."""
+    """``function(*values)``, of ``shape``, from some ``rows`` at a time. None if that gains nothing or raised an
+    exception."""
     n, row = rows[0], math.prod(rows[1:])
     threads = min(count_threads(), max(2, n * row // EACH))
     has_out = type(function) in (np.ufunc, partial)  # then nothing has to stay in the cache: a few large blocks will do
@@ -140,13 +140,12 @@ def by_rows(
 
 POOL: list[Any] = []
 NUMBERS_OF_THREADS = "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"  # variables of the environment
-IS_ALONE = [sys.platform in ("emscripten", "wasi")]  # may this process have no threads?
+IS_ALONE = [sys.platform in ("emscripten", "wasi")]  # is this a process that may not have threads?
 
 
 def share(tasks: Sequence[Callable[[], None]], threads: int) -> None:
-    """Call all tasks, on ``threads`` threads. When it returns, also by an exception, no thread does or holds any of
-    them:
-    one that has not begun would hold arrays until it gets to know that there is nothing left to do."""
+    """Call all tasks, on ``threads`` threads. When it returns or raises, no thread runs or holds any of them: one that
+    has not begun would hold arrays until it learns that there is nothing left to do."""
     from concurrent.futures import wait
 
     ends = [None] * threads
@@ -162,7 +161,7 @@ def share(tasks: Sequence[Callable[[], None]], threads: int) -> None:
 
     others: list[Any] = []
     try:
-        with contextlib.suppress(RuntimeError):  # the interpreter ends, or the system has no thread left
+        with contextlib.suppress(RuntimeError):  # the interpreter is ending, or the system is out of threads
             others.extend(pool().submit(copy_context().run, work) for _ in ends[1:])
         work()
     finally:
@@ -176,8 +175,8 @@ def share(tasks: Sequence[Callable[[], None]], threads: int) -> None:
 
 def count_threads() -> int:
     """How many threads may compute: ``af.options.threads``, or if that is 0 one for each core, or fewer if the
-    environment says so. Never more than threadpoolctl allows; one in processes beside which others compute, children
-    of multiprocessing and forks."""
+    environment says so. Never more than threadpoolctl allows; one in children of multiprocessing and in forks, beside
+    which other processes compute."""
     child = sys.modules.get("multiprocessing.process")
     if IS_ALONE[0] or (child is not None and child.parent_process() is not None):
         return 1
@@ -190,7 +189,7 @@ def count_threads() -> int:
 
 @cache
 def matrix_libraries(threadpoolctl: Any) -> tuple[Any, ...]:
-    """What threadpoolctl limits: to look for them takes milliseconds, to ask one 1 µs."""
+    """The libraries that threadpoolctl limits: finding them takes milliseconds, asking one 1 µs."""
     return tuple(threadpoolctl.ThreadpoolController().select(user_api="blas").lib_controllers)
 
 
@@ -209,7 +208,7 @@ def pool() -> Any:
 
 
 def stay_alone() -> None:
-    """In a forked child: no thread lives on in it, and its parent computes beside it."""
+    """In a forked child, where no threads survive and the parent computes at the same time."""
     POOL.clear()
     IS_ALONE[0] = True
 

@@ -2,10 +2,10 @@
 table, but would lose a node where they say ``np.asarray``. (``scipy/bodies.py`` copies SciPy's in the same way.)
 
 A copy has the code of the function. Its globals are NumPy's, except that ``asarray``, ``asanyarray`` and ``array`` keep
-arrays of other classes than ndarray, and nodes in lists; private functions of NumPy's that it calls are copied as well.
-An array that it makes to write into is one like those among its arguments: a node remembers what is written into it, a
-batch has an axis for the examples, and an array of another library lies where the others lie. So values, errors and
-keywords are those of the NumPy that is installed. What would take many more operations is written out in ``rules/``.
+arrays of other classes than ndarray, and nodes in lists; NumPy's private functions that it calls are copied, too. An
+array that it makes to write into is like its arguments: a node remembers what is written into it, a batch has an axis
+for the examples, and an array of another library lies where the others lie. So values, errors and keywords are those of
+the NumPy that is installed. Functions that would take many more operations are rewritten in ``rules/``.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ import numpy as np
 from .shapes import as_dtype, is_numpys, join_list, like_argument
 from .table import COMPOSED, composed
 
-OWN: set[Any] = set()  # functions of NumPy's that are run in this way
-ARGUMENTS: ContextVar[Any] = ContextVar("ARGUMENTS", default=())  # of the copy that runs
+OWN: set[Any] = set()  # NumPy's functions that are run in this way
+ARGUMENTS: ContextVar[Any] = ContextVar("ARGUMENTS", default=())  # of the copy that is running
 
 
 def kept_in(x: Any) -> list[Any]:
-    """The arrays with a way of their own to compute (nodes, batches, a library's), also in lists."""
+    """The arrays that compute in their own way (nodes, batches, other libraries'), also those in lists."""
     if isinstance(x, (list, tuple)):
         return [found for part in x for found in kept_in(part)]
     return [x] if hasattr(type(x), "__array_function__") and type(x) is not np.ndarray else []
 
 
 def place() -> Any:
-    """The argument that new arrays are like; None if all are plain."""
+    """The argument that new arrays are to be like; None if all are plain."""
     return max(kept_in(ARGUMENTS.get()), key=precedence, default=None)
 
 
@@ -55,7 +55,7 @@ def precedence(x: Any) -> tuple[int, bool, bool]:
 
 
 def keeping(theirs: Any, copies: bool | None) -> Callable[..., Any]:
-    """``theirs``, which is np.array or one of its kin and ``copies`` by default or only if it must, for all arrays."""
+    """``theirs`` (np.array or its kin) for all arrays. ``copies``: its default for ``copy``."""
 
     def make(a: Any, dtype: Any = None, *, copy: bool | None = copies, ndmin: int = 0, **options: Any) -> Any:
         if kept_in(a):
@@ -78,9 +78,9 @@ def new_array(theirs: Any, like: Any) -> Callable[..., Any]:
         if np.dtype(dtype).kind not in "fc" or (x := place()) is None:
             z = theirs(shape, dtype, order)
             if theirs.__name__ == "ones" and z.dtype.kind == "i":
-                return z.tolist()  # which is to be a shape
+                return z.tolist()  # it will be a shape
             return np.asarray(z, like=library()) if z.dtype == bool and library() is not None else z
-        if not shape and x.ndim and not is_numpys(x):  # of an empty one CuPy's zeros_like thinks that none was given
+        if not shape and x.ndim and not is_numpys(x):  # CuPy's zeros_like takes an empty shape for none
             return theirs(shape, dtype, order, like=like_argument(x))
         return like(x, dtype=dtype, order=order, shape=shape)
 
@@ -88,7 +88,7 @@ def new_array(theirs: Any, like: Any) -> Callable[..., Any]:
 
 
 def on_library(theirs: Any) -> Callable[..., Any]:
-    """``theirs``, np.arange or one of its kin, where the library of the arguments can compute with it."""
+    """``theirs``, np.arange or one of its kin, as an array that the library of the arguments can compute with."""
 
     def make(*args: Any, **options: Any) -> Any:
         z, like = theirs(*args, **options), library()
@@ -98,7 +98,7 @@ def on_library(theirs: Any) -> Callable[..., Any]:
 
 
 def stand_ins() -> Copies:
-    """The functions that copies call in place of those that take the numbers or make arrays to be written into."""
+    """What copies call in place of functions that take the numbers or make arrays to be written into."""
     makers = ((np.array, True), (np.asarray, None), (np.asanyarray, None))
     found = Copies({id(theirs): keeping(theirs, copies) for theirs, copies in makers})
     pairs = ((np.empty, np.empty_like), (np.zeros, np.zeros_like), (np.ones, np.ones_like))
@@ -120,14 +120,14 @@ def stand_ins() -> Copies:
 
 
 class KindOfArray(type):
-    """That of :class:`AnyArray`."""
+    """The class of :class:`AnyArray`."""
 
     def __instancecheck__(cls, x: Any) -> bool:
         return hasattr(x, "__array_function__")
 
 
 class AnyArray(metaclass=KindOfArray):
-    """What ``ndarray`` stands for where copies ask for a class."""
+    """What copies find as ``ndarray`` when they ask for a class."""
 
 
 def written_like(x: Any, value: Any) -> Any:
@@ -137,16 +137,16 @@ def written_like(x: Any, value: Any) -> Any:
 
 
 def filled(z: Any, value: Any) -> Any:
-    """z, with this value in all places."""
+    """z, with this value everywhere."""
     z[...] = value
     return z
 
 
 class Copies(dict[int, Any]):
-    """The id of what is a library's, which stays -> what stands for it in copies, made when it is first asked for."""
+    """The id of an object of a library, which lives on -> what stands for it in copies, made at its first use."""
 
     def find(self, x: Any) -> Any:
-        """What stands for ``x`` in copies: ``x`` itself, unless it is a function in Python or a module of NumPy's."""
+        """What stands for ``x`` in copies: ``x`` itself, unless it is a NumPy module or function written in Python."""
         if type(x) is type(np.sum) and x in OWN:
             return COMPOSED[x]
         if id(x) not in self:
@@ -166,11 +166,11 @@ class Copies(dict[int, Any]):
             space |= {name: self.find(x.__globals__[name]) for name in names_in(x.__code__) & x.__globals__.keys()}
 
     def add_function(self, f: FunctionType, space: dict[str, Any]) -> None:
-        """A function with the same code, in an object of its own, whose globals are ``space``. What it has in its
-        closure and attributes is copied as well, so decorators are followed."""
+        """A function with the same code, whose globals are ``space``. The contents of its closure and attributes are
+        copied as well, so decorators are followed."""
         cells = tuple([CellType() for _ in f.__closure__ or ()])
         self[id(f)] = new = FunctionType(f.__code__.replace(), space, f.__name__, f.__defaults__, cells or None)
-        self[id(new)] = new  # which is not copied again
+        self[id(new)] = new  # so that it is not copied again
         new.__kwdefaults__ = f.__kwdefaults__
         for name, old, cell in zip(f.__code__.co_freevars, f.__closure__ or (), cells, strict=True):
             with contextlib.suppress(ValueError):  # an empty cell
@@ -191,9 +191,9 @@ def names_in(code: CodeType) -> frozenset[str]:
 
 
 def run_own(*functions: Any, sequences: str = "", untouched: str = "", written: str = "") -> None:
-    """For nodes a copy replaces each of these functions of NumPy's: see :func:`~autoflow.table.table.composed`.
+    """For nodes a copy replaces each of these NumPy functions: see :func:`~autoflow.table.table.composed`.
 
-    written : the arguments into whose copies NumPy writes what it computes of the others, so plain ones become arrays
+    written : the arguments into whose copies NumPy writes what it computes from the others, so plain ones become arrays
         like those that are not.
     """
     for function in functions:

@@ -1,7 +1,7 @@
 """What NumPy's functions do with shapes and memory, written once for ``af.vmap`` and ``af.compile``.
 
-Of a function of this kind the rest follows: its form for a whole batch, and whether the shape of its result is known
-while a program is recorded. What is missing here is called for each example, and in every run of a program.
+From the kind of a function the rest follows: its form for a whole batch, and whether the shape of its result is known
+while a program is recorded. A function that is missing here is called for each example, and in every run of a program.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ KINDS = {
         all amax amin any count_nonzero max mean median min nanmax nanmean nanmedian nanmin nanprod nanstd nansum nanvar
         prod std sum var
     """,
-    # Along one axis; for None along that of the flattened array.
+    # Along one axis; for None along the flattened array.
     "runs": """
         argmax argmin argpartition argsort cumprod cumsum fft.fft fft.hfft fft.ifft fft.ihfft fft.irfft fft.rfft
         nanargmax! nanargmin! nancumprod nancumsum partition repeat sort unwrap
     """,
-    # Of a matrix, or of each of a stack of matrices.
+    # For a matrix, or each matrix of a stack.
     "matrices": """
         linalg.cholesky! linalg.cond? linalg.det linalg.eig!? linalg.eigh! linalg.eigvals!? linalg.eigvalsh! linalg.inv!
         linalg.matrix_norm! linalg.matrix_power! linalg.matrix_rank? linalg.pinv! linalg.qr linalg.slogdet linalg.svd!
         linalg.svdvals!
     """,
-    # Of each element alone.
+    # For each element alone.
     "elements": "angle around fix i0 iscomplex isneginf isposinf isreal nan_to_num round sinc",
     # Views, with the elements in their order; in another order; and other views.
     "shapes": "expand_dims ravel reshape squeeze",
@@ -39,12 +39,12 @@ KINDS = {
     "likes": "empty_like full_like ones_like zeros_like",
     # Into their first argument.
     "writes": "copyto fill_diagonal place put put_along_axis putmask",
-    # What follows from shape and dtype; and from where arrays lie.
+    # Answers that follow from shape and dtype; and from where arrays lie.
     "asks": "can_cast common_type iscomplexobj isrealobj min_scalar_type ndim result_type shape size",
     "places": "may_share_memory shares_memory",
 }
-# Others whose result has a shape and dtype that follow from those of their arrays: the first one argument, two or three
-# may be arrays or lists of arrays.
+# Others for which the shape and dtype of the result follow from those of their arrays: the first one, two or three
+# arguments may be arrays or lists of arrays.
 OTHERS = {
     1: """
         astype atleast_1d atleast_2d atleast_3d average! block broadcast_to column_stack concatenate copy

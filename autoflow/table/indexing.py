@@ -47,7 +47,7 @@ def add_at(z: Array, i: Any, g: Array) -> None:
 
 
 def add_at_places(z: Array, i: Any, g: Array) -> None:
-    """The same with the elements counted through: any index becomes an array of their numbers."""
+    """The same for flat positions: any index becomes an array of positions."""
     places = np.arange(z.size, like=like_argument(z)).reshape(z.shape)[i]
     added = np.zeros(z.size, z.dtype, like=like_argument(z))
     np.add.at(added, places.reshape(-1), np.broadcast_to(g, places.shape).reshape(-1))
@@ -64,12 +64,12 @@ def setitem(x: Array, y: Array, i: Any) -> Array:
 
 @primitive
 def put_view(x: Array, y: Array, view: Any) -> Array:
-    """A copy of ``x`` in which what ``view(x)`` looks at is ``y``: a write through a transposed or reshaped view."""
+    """A copy of ``x`` with ``y`` where ``view(x)`` looks: a write through a transposed or reshaped view."""
     z = np.copy(x, order="C")
     part = view(z)
     if np.may_share_memory(part, z):
         part[...] = y
-    else:  # a view of x, but of an array in another memory order a copy: say by index which elements it shows
+    else:  # a view of x, but a copy of z, which has another memory order: find by index which elements it shows
         z.reshape(-1)[view(np.arange(z.size).reshape(z.shape))] = y
     return z
 
@@ -92,7 +92,7 @@ def _part(g: Array, y_shape: tuple[int, ...], y_dtype: Any) -> Array:
 
 
 def _gradient_of_written(g: Array, i: Any) -> Array:
-    """``g[i]``, and zero for what was overwritten at once: of ``x[[1, 1]] = y`` only the last value stays."""
+    """``g[i]``, and zero for what was overwritten at once: after ``x[[1, 1]] = y`` only the last value is left."""
     part = g[i]
     if is_basic(i) or not part.size:
         return part

@@ -1,6 +1,6 @@
-"""What NumPy computes, in a quicker way: the only places of the table where speed comes before clarity.
+"""Faster versions of NumPy functions: the only place in the table where speed comes before clarity.
 
-Each gives NumPy's bits, and is NumPy's own function for what it does not know (nodes, other libraries, rare options).
+Each gives NumPy's bits, and calls NumPy's own function for anything else (nodes, other libraries, rare options).
 How much each of them saves: ``benchmarks/README.md``, "Figures behind decisions in the code".
 """
 
@@ -20,12 +20,12 @@ ONE = np.array(1.0)
 
 
 def twice(x: Array) -> Array:
-    """x + x, whose zeros have the sign of x also where x is complex; of nodes ``2 * x``, which has one way back."""
+    """x + x, whose zeros have the sign of x even if x is complex; for nodes ``2 * x``, which has one way back."""
     return x + x if type(x) is np.ndarray or not hasattr(x, "role") else 2 * x
 
 
 def one_minus_square(z: Array) -> Array:
-    """``1 - z * z``; of arrays in one new array instead of two, and without converting Python's 1."""
+    """``1 - z * z``; for arrays with one new array instead of two, and without converting Python's 1."""
     square = z * z
     if type(square) is not np.ndarray:
         return 1 - square
@@ -48,7 +48,7 @@ def product(a: Array, b: Array) -> Array:
 
 @primitive
 def broadcast_view(x: Array, shape: Shape) -> Array:
-    """``np.broadcast_to``; where only strides have to change, in a quicker way.
+    """``np.broadcast_to``; faster where only strides have to change.
 
     >>> broadcast_view(np.float64(2.0), (2, 2))
     array([[2., 2.],
@@ -65,12 +65,12 @@ def broadcast_view(x: Array, shape: Shape) -> Array:
 
 
 def axis_of(x: Array, axis: Axis) -> Axis:
-    """``axis``; of a number NumPy takes 0 and -1 too, CuPy does not."""
+    """``axis``; for a number NumPy accepts 0 and -1, too, but CuPy does not."""
     return None if not x.ndim and not is_numpys(x) and axis in (0, -1) else axis
 
 
 def reducer(ufunc: np.ufunc, function: Any) -> Callable[..., Any]:
-    """``function`` as NumPy computes it; without rare options by the quick path."""
+    """``function`` as NumPy computes it; by the fast path if there are no rare options."""
     reduce = ufunc.reduce
 
     def compute(x: Array, axis: Axis, dtype: Any, keepdims: Any, initial: Any, where: Any) -> Array:
@@ -85,7 +85,7 @@ def reducer(ufunc: np.ufunc, function: Any) -> Callable[..., Any]:
 
 
 def compute_mean(x: Array, axis: Axis, dtype: Any, keepdims: Any, where: Any) -> Array:
-    """``np.mean``; for float64 written out, which is quicker."""
+    """``np.mean``; for float64 written out, which is faster."""
     if type(x) is np.ndarray and x.dtype == np.float64 and x.ndim and x.size and dtype is None and where is None:
         z = None if axis is None or x.size < FROM else reduce_rows(np.add, x, axis, None, keepdims)
         z = np.add.reduce(x, axis, out=NEW_ARRAY, keepdims=keepdims) if z is None else z
@@ -94,7 +94,7 @@ def compute_mean(x: Array, axis: Axis, dtype: Any, keepdims: Any, where: Any) ->
 
 
 def compute_var(function: Any) -> Callable[..., Any]:
-    """np.var or np.std, with arguments in the row's order; for float64 written out, which is quicker."""
+    """np.var or np.std, with arguments in the row's order; for float64 written out, which is faster."""
 
     def compute(x: Array, axis: Axis, dtype: Any, ddof: Any, keepdims: Any, where: Any, correction: Any) -> Array:
         usual = dtype is None and ddof == 0 and where is None and correction is None

@@ -1,6 +1,6 @@
-"""NumPy functions without a row, and how nodes answer them.
+"""NumPy functions without a row, and what nodes do with them.
 
-Every public callable of NumPy is in exactly one list, and which ``tests/rules/test_outside.py`` checks:
+Every public callable of NumPy is in exactly one list, as ``tests/rules/test_outside.py`` checks:
 
     RULES, COMPOSED   differentiated: a row, or written with functions that have rows (``table.py``)
     ALLOCATORS        a new array to be filled, which remembers what is written into it (zeros_like)
@@ -9,9 +9,9 @@ Every public callable of NumPy is in exactly one list, and which ``tests/rules/t
     REFUSED           NoRuleError, with what to do instead
     BYPASS_DISPATCH   NumPy does not ask the node: this can only be documented (np.asarray)
 
-Outside of that are classes (they hold data, and NumPy does not ask when one is called), and the namespaces of
-:data:`OUT_OF_SCOPE`, each with its reason. A function that gets a row leaves its list here; until it does the row
-counts already, because nodes look there first. A function in no list is refused.
+The exceptions are classes (they hold data, and NumPy does not ask when one is called) and the namespaces of
+:data:`OUT_OF_SCOPE`, each with its reason. A function that gets a row leaves its list here; even before that the row
+counts, because nodes look there first. A function in no list is refused.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def full_like(
     a: Array, fill_value: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None, *,
     device: Any = None,
 ) -> Array:  # fmt: skip
-    """A Constant to be written into, as zeros_like; an Operation if ``fill_value`` is a node with a gradient."""
+    """A Constant to be written into, as from zeros_like; an Operation if ``fill_value`` is a node with a gradient."""
     fresh = np.empty_like(a, dtype, order, **given_keywords(shape=shape, device=device))
     if not has_gradient(fill_value):
         np.copyto(fresh, numbers_of(fill_value), casting="unsafe")
@@ -60,8 +60,8 @@ def full_like(
 
 
 def is_plain(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> bool:
-    """May this call be answered with plain numbers? Not if they would be written into a node (``out=``), which has a
-    history of its own."""
+    """May this call be answered with plain numbers? Not if they would be written into a node (``out=``), which has its
+    own history."""
     if function not in PLAIN:
         return False
     out = name_out(function, args, options)[1].get("out")
@@ -69,7 +69,7 @@ def is_plain(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> b
 
 
 def is_node(x: Any) -> bool:
-    """Is it one? (Rules are below nodes and do not know the class.)"""
+    """Is it a node? (Rules are below nodes and do not know the class.)"""
     return hasattr(x, "requires_grad")
 
 
@@ -128,7 +128,7 @@ OUT_OF_SCOPE = {
 BY_METHOD = {
     "accumulate": "use np.cumsum or np.cumprod, or a loop and np.stack",
     "at": "use x[i] = ..., or x += values at their places (np.where, an index)",
-    "outer": "let the shapes fit: np.{name}(x[:, None], y) of two vectors",
+    "outer": "make the shapes fit: np.{name}(x[:, None], y) for two vectors",
     "reduce": "use np.sum, np.prod, np.max or np.min, or a loop over x",
     "reduceat": "reduce the slices: np.stack([x[i:j].sum() for i, j in zip(starts, ends)])",
 }
@@ -172,7 +172,7 @@ def public_name(function: Any, method: str = "") -> str:
     name = getattr(function, "__qualname__", "<")
     name = getattr(function, "__name__", "") or str(function) if "<" in name else name
     module = getattr(function, "__module__", None)
-    if not module:  # a ufunc, which may be anybody's, or written in C
+    if not module:  # a ufunc, of any library, or a function in C
         homes = [home for home in ("numpy", "scipy.special") if getattr(sys.modules.get(home), name, None) is function]
         module = [*homes, "" if isinstance(function, np.ufunc) else "numpy"][0]
     home = module.partition("._")[0].replace("numpy", "np", 1)

@@ -1,7 +1,7 @@
 """How rows of scipy.special are written: functions with arguments that have no derivative.
 
-In a row operands come first and options behind, and to options no gradient flows: a node there is refused by its name.
-SciPy has them in another order (``jv(v, x)``), so the row is that of a function with the arguments turned round.
+A row has operands first and then options, to which no gradient flows: a node there is refused by its name. SciPy's
+order is another (``jv(v, x)``), so the row belongs to a function with its arguments in the row's order.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def check_real(x: Array) -> Array:
 
 
 def ratio(x: Array, y: Array) -> Array:
-    """x / y, and 0 where x is 0, whatever y is: so log's pole at 0 does not count where nothing is multiplied by it."""
+    """x / y, and 0 where x is 0, whatever y is: the pole of log at 0 does not matter if it is multiplied by 0."""
     nothing = x == 0
     return np.where(nothing, 0, x / np.where(nothing, 1, y))
 
@@ -44,7 +44,7 @@ def normal(x: Array) -> Array:
 
 def flat_at_infinity(slope: Any) -> Any:
     """A slope that is 0 where an argument is ±∞ (a distribution function no longer changes there), whatever its formula
-    says: that is computed of harmless numbers there, so 0 · ∞ comes up neither in it nor in its derivatives."""
+    says: harmless numbers are put into it, so that 0 · ∞ occurs neither in it nor in its derivatives."""
 
     @functools.wraps(slope)
     def run(*xs: Any, **options: Any) -> Array:
@@ -62,10 +62,10 @@ def with_parameters(
     r"""A row for a ufunc some of whose arguments are options, and the function that has it.
 
     arguments : in the row's order, as for :func:`~autoflow.table.table.rule`.
-    latex : by default the label, with the options for an index: ``J_{$v}\left($x\right)``.
+    latex : by default the label, with the options as an index: ``J_{$v}\left($x\right)``.
     order : ``order[i]`` is the place in the row of the ufunc's i-th argument; by default the options come first.
-    part : which of the ufunc's results, where it has several.
-    whole : the options that SciPy takes without their fraction, so that the derivative does, too.
+    part : which of the ufunc's results, if it has several.
+    whole : the options whose fraction SciPy drops; the derivative drops it, too.
     """
     operands, names = len(arguments.partition("|")[0].split()), arguments.replace("|", " ").split()
     latex = latex or rf"{label}_{{${', $'.join(names[operands:])}}}\left(${names[0]}\right)"

@@ -7,8 +7,8 @@ the lists and the table. What it adds is refused by name until it has an answer 
 
 Arithmetic of shapes: each helper is the transpose of something simple.
 
-Where arrays are: :func:`numbers_of`, :func:`like_argument`, :func:`is_on_host` and :func:`is_numpys`, which a row asks
-before it makes an array or looks at a number: its operands may be on a GPU.
+Where arrays are: :func:`numbers_of`, :func:`like_argument`, :func:`is_on_host` and :func:`is_numpys`, which a row calls
+before it makes an array or looks at a number, as its operands may be on a GPU.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ INSTALLED = tuple([int(part) for part in np.__version__.split(".")[:2]])
 
 # Both are in every version, but not in the type stubs of all.
 NOT_GIVEN: Any = vars(np)["_NoValue"]  # the default of NumPy's own functions where None says something
-CLIP: Any = getattr(vars(np)["_core"].umath, "clip", None)  # the ufunc that ``plain.clip(node, 1.0)`` asks us for
+CLIP: Any = getattr(vars(np)["_core"].umath, "clip", None)  # the ufunc that ``plain.clip(node, 1.0)`` calls
 NEW_ARRAY: Any = ...  # as out=: an array also where the result has no axes
 
 
@@ -46,7 +46,7 @@ def since(version: str) -> bool:
 
 
 def functions(namespace: Any, names: str) -> set[Any]:
-    """The functions of these names, as far as this version of NumPy has them.
+    """The functions with these names that this version of NumPy has.
 
     >>> functions(np, "isnan not_in_this_version")
     {<ufunc 'isnan'>}
@@ -55,7 +55,7 @@ def functions(namespace: Any, names: str) -> set[Any]:
     return {there[name] for name in names.split() if name in there}
 
 
-# Functions that not every version has: the last one that has it, and what it does there with a node.
+# Functions that not every version has: the last version with it, and what it does there with a node.
 UNTIL = {"in1d": ("2.3", "plain"), "trapz": ("2.3", "unseen"), "row_stack": ("2.4", "unseen")}
 
 # Keywords that not every version has.
@@ -64,7 +64,7 @@ KEYWORDS = {("sort", "descending"): "2.5"}
 # Deprecated in NumPy: nothing of ours may call them.
 DEPRECATED = {"fix": "2.5"}
 
-# NumPy knows the arguments of functions in C from 2.4 on. Here are those whose rows have named arguments.
+# From 2.4 on NumPy knows the arguments of functions in C. These have rows with named arguments.
 IN_C: dict[Any, str] = {
     np.concatenate: "arrays axis out", np.dot: "a b out", np.copyto: "dst src casting where",
     np.putmask: "a mask values",
@@ -94,7 +94,7 @@ def _place_of_out(function: Any) -> int:
 
 
 def name_out(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The arguments of a call with ``out``, and what follows it, by name: ``np.cumsum(x, 0, None, z)`` writes into z.
+    """The arguments of a call, with ``out`` and those after it by name: ``np.cumsum(x, 0, None, z)`` writes into z.
 
     >>> name_out(np.cumsum, (1, 0, None, 4), {}), name_out(np.dot, (1, 2), {}), name_out(np.isposinf, (1, 2), {})
     (((1, 0, None), {'out': 4}), ((1, 2), {}), ((1,), {'out': 2}))
@@ -108,8 +108,8 @@ def name_out(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> t
 
 
 def set_layout_of(x: Any, name: str, new: Any) -> None:
-    """``x.shape = new``, which NumPy 2.5 deprecates: a reshaped view would be a new object, x must remain itself. Also
-    its strides or dtype."""
+    """``x.shape = new``, which NumPy 2.5 deprecates; also strides and dtype. x must remain the same object, which a
+    reshaped view would not be."""
     if name == "shape" and hasattr(np.ndarray, "_set_shape"):
         np.ndarray._set_shape(x, new)
     else:
@@ -160,7 +160,7 @@ def divide_by_count(g: Array, n: Any) -> Array:
 
 
 def axes_of(axis: Axis, ndim: int) -> tuple[int, ...]:
-    """The axes as non-negative numbers; None means all of them. Of a number 0 and -1 are axes, too.
+    """The axes as non-negative numbers; None means all of them. A number has the axes 0 and -1, too.
 
     Raises AxisError where there is no such axis, as NumPy does.
 
@@ -189,7 +189,7 @@ def restore_axes(g: Array, shape: tuple[int, ...], axis: Axis, keepdims: bool) -
 
 
 def count_along(shape: tuple[int, ...], axis: Axis) -> int:
-    """How many elements one element of a reduction over ``axis`` was made from.
+    """From how many elements each element of a reduction over ``axis`` is made.
 
     >>> count_along((2, 3, 4), (0, 2))
     8
@@ -208,7 +208,7 @@ def inverse(axes: Sequence[int]) -> tuple[int, ...]:
 
 
 def to_last(x: Array, axis: Axis) -> Array:
-    """``x`` with the given axes made into one, the last. Undone by :func:`from_last`. (A number has no axis to move.)
+    """``x`` with the given axes joined into one, the last. Undone by :func:`from_last`. (A number has no axis to move.)
 
     >>> to_last(np.ones((2, 3, 4)), (0, 2)).shape
     (3, 8)
@@ -231,7 +231,7 @@ def has_gradient(x: Any) -> bool:
 
 
 def as_array(x: Any) -> Array:
-    """Arrays and nodes as they are, numbers and lists as arrays; a list that has nodes in it as an array of nodes."""
+    """Arrays and nodes as they are, numbers and lists as arrays; a list with nodes in it as an array of nodes."""
     return x if hasattr(x, "ndim") else join_list(x) if has_gradient(x) else np.asarray(x)
 
 
@@ -262,7 +262,7 @@ def numbers_of(x: Any) -> Any:
 
 
 def innermost(x: Any) -> Any:
-    """The plain array under a node; of one that hides a batch, all examples."""
+    """The plain array under a node; if that hides a batch, all its examples."""
     x = numbers_of(x)
     while hasattr(x, "inner"):
         x = numbers_of(x.inner)
@@ -270,7 +270,7 @@ def innermost(x: Any) -> Any:
 
 
 def without_history(x: Any) -> Any:
-    """The plain array; of an array that hides a batch, without the nodes of outer layers."""
+    """The plain array; an array that hides a batch, without the nodes of outer layers."""
     return x.without_history() if hasattr(x, "without_history") else x
 
 
@@ -284,18 +284,18 @@ def like_argument(x: Array) -> Any:
 
 
 def is_on_host(x: Array) -> bool:
-    """May we look at these numbers at no cost? On a GPU that would wait for the device, and copy."""
+    """Can we look at these numbers at no cost? On a GPU that would wait for the device, and copy."""
     return isinstance(numbers_of(x), (np.ndarray, np.generic))
 
 
 def is_numpys(x: Array) -> bool:
-    """Does NumPy compute with x? Also of an array that is being compiled; other libraries may lack what NumPy has."""
+    """Does NumPy compute with x? Also true for an array that is being compiled; other libraries may lack functions."""
     x = numbers_of(x)
     return isinstance(x, (np.ndarray, np.generic)) or getattr(type(x), "is_numpys", False)
 
 
 def floats(x: Any) -> Array:
-    """An array or node; of whole numbers floats."""
+    """An array or node, with whole numbers as floats."""
     x = as_array(x)
     return x.astype(np.float64) if x.dtype.kind in "iub" else x
 
@@ -328,7 +328,7 @@ def greatest(x: Array) -> Array:
 def zeros(x: Array, shape: tuple[int, ...], dtype: Any = None) -> Array:
     """Zeros of ``shape`` where x is, in the memory order of ``np.zeros_like``, but quicker.
 
-    (Of an empty ``shape`` CuPy's zeros_like thinks that none was given.)
+    (CuPy's zeros_like takes an empty ``shape`` for none.)
     """
     if type(x) is np.ndarray and x.flags.c_contiguous:
         return np.zeros(shape, dtype or x.dtype)
@@ -341,7 +341,7 @@ def is_given(option: Any) -> bool:
 
 
 def is_number(x: Any) -> bool:
-    """Is it one number, of any class that has a ``float``: Python's, NumPy's, a Fraction, an array without axes?"""
+    """Is it one number, of any class with ``__float__``: Python's, NumPy's, a Fraction, an array without axes?"""
     return hasattr(type(x), "__float__") and not np.ndim(x)
 
 

@@ -3,14 +3,14 @@ r"""The table of derivatives: one row per function, and everything that is known
     rule(np.multiply, "x y", "×", r"$x \odot $y",  x=lambda g, y: g * y,  y=lambda g, x: g * x)
 
 ``x``, ``y`` are the arguments, by the names given in the row; ``z`` is the result; ``g`` is dL/dz, its cotangent.
-``x=lambda ...`` is the vjp by x: it gives dL/dx, of the shape of x. A derivative names only what it uses: ``lambda g,
-y`` says at a glance that the derivative of a product needs the other factor kept in memory, and ``lambda g, x_shape``
-that a sum needs to know how long its argument was, but not its values.
+``x=lambda ...`` is the vjp with respect to x: it gives dL/dx, of the shape of x. A derivative names only what it uses:
+``lambda g, y`` says at a glance that the derivative of a product needs the other factor kept in memory, and ``lambda g,
+x_shape`` that a sum needs to know how long its argument was, but not its values.
 
 How a row is run. An operation saves one tuple, ``saved = (x, y, ..., options, ..., z)``: its arguments in the
-row's order and its result last (of what no derivative reads only the shape). The names of each derivative are
+row's order and its result last (only the shape, if no derivative reads the values). The names of each derivative are
 read once, when the row is written, and turned into places in that tuple; from then on the derivative is called
-by position. Backwards over plain arrays ``saved`` holds arrays; when the backward pass is itself recorded, it
+by position. In a backward pass over plain arrays ``saved`` holds arrays; when the backward pass is itself recorded, it
 holds nodes, and NumPy's functions in the very same derivative record what they do.
 """
 
@@ -39,8 +39,8 @@ from .vjps import (
     conjugate_vjp,
     elementwise_vjp,
     first_node,
+    needs_of,
     needs_of_sequence,
-    place_of,
     scalar_vjp,
     sequence_joint,
     sequence_values,
@@ -55,8 +55,8 @@ RULES: dict[Any, Rule] = {}  # function -> its row
 COMPOSED: dict[Any, Callable[..., Any]] = {}  # function -> the same, written with functions that have rows
 LISTS: dict[Any, Lists] = {}  # function of COMPOSED -> what a list means in each of its arguments
 MISSING: Any = inspect.Parameter.empty
-NEVER_NONE = ("where", "keepdims", "correction")  # keywords of which a row's None says that they are not given
-LONG = 16  # of longer sequences all contributions are computed together, so that n arrays cost n
+NEVER_NONE = ("where", "keepdims", "correction")  # keywords for which None in a row means that they are not given
+LONG = 16  # for longer sequences all contributions are computed together, so that n arrays cost n
 
 
 @dataclass(slots=True, kw_only=True, eq=False, repr=False)
@@ -69,22 +69,22 @@ class Rule(Kind):
     name: str  # NumPy's name: in node names, errors, test ids
     function: Any  # what the user calls, e.g. np.multiply
     compute: Any  # what we call on plain arrays, all arguments by position: the same, or a quicker way to it
-    operator: Any = None  # what the Python operator computes, where its bits differ from the function's (x**2)
+    operator: Any = None  # what the Python operator computes, if its bits differ from the function's (x**2)
     label: str = ""  # inside the node of a picture
     names: tuple[str, ...]  # of all arguments, operands first
-    order: tuple[str, ...]  # of those that may be given by position, as they are given: see extending/custom.py
+    order: tuple[str, ...]  # those that may be given by position, in the order of the call: see extending/custom.py
     operands: int  # how many leading arguments may be nodes, to which gradients flow
     defaults: tuple[Any, ...]  # one per argument, MISSING without a default
     derivatives: dict[str, Callable[..., Any]]  # operand -> as written in the row
     needs: tuple[Needs | None, ...] = ()  # per operand, what its derivative reads; None where there is no derivative
     vjps: tuple[VJP | None, ...] = ()  # per operand, (g, saved) -> the cotangent sent to it
     scalar_vjps: tuple[VJP | None, ...] = ()  # the same for numbers
-    pushes: tuple[VJP | None, ...] | None = None  # a user's, per operand, (tangent, saved) -> its part of the result's
+    pushes: tuple[VJP | None, ...] | None = None  # a user's: per operand, (tangent, saved) -> its part of the result's
     joint: Callable[[Any, tuple[Any, ...]], Sequence[Any]] | None = None  # (g, saved) -> all cotangents at once
     residual: Residual  # per operand with a derivative: the residual kept in place of the values it reads, see rule()
     single: bool = False  # one operand, with a derivative and without a residual: the short way of recording
     elementwise: bool  # broadcasting is undone for it
-    is_numpys_elementwise: bool = False  # and NumPy computes it: of large arrays in blocks, its derivatives, too
+    is_numpys_elementwise: bool = False  # and NumPy computes it: large arrays go in blocks, in derivatives too
     variadic: bool  # a function of a sequence of arrays
     view: bool = False  # the result may share memory with the operand
     holomorphic: bool = True  # the derivative is g times something complex-differentiable: see complex_vjps
@@ -95,10 +95,10 @@ class Rule(Kind):
     _must_save: dict[tuple[bool, ...], frozenset[int]] = field(default_factory=dict)
     _of_arity: dict[int, Rule] = field(default_factory=dict)
     _with_residual: Rule | None = None
-    plain: Rule | None = None  # of with_residual(): the row without it
+    plain: Rule | None = None  # for a row made by with_residual(): the row without it
     _complex: tuple[VJP | None, ...] | None = None
     domain: tuple[float, float] = (-2.0, 2.0)  # where the tests try it
-    examples: tuple[Example, ...] = ()  # of a row that a user has registered, for tests of theirs
+    examples: tuple[Example, ...] = ()  # for a row that a user has registered, for their tests
 
     def __post_init__(self) -> None:
         Kind.__init__(self, self.name)
@@ -107,7 +107,7 @@ class Rule(Kind):
         return f"<rule of {self.name}({', '.join(self.names)})>"
 
     def bind(self, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, ...]:
-        """The call as one tuple in the row's order. Nothing is ignored: what has no place is refused.
+        """The call as one tuple in the row's order. Nothing is ignored: an argument without a place is refused.
 
         >>> RULES[np.sum].bind((7.0,), {"keepdims": True})
         (7.0, None, None, True, None, None)
@@ -187,7 +187,7 @@ class Rule(Kind):
         return self._with_residual
 
     def append_residual(self, values: Sequence[Any], result: Any, flows: Sequence[Any]) -> list[Any]:
-        """The arguments, as that row saves them: behind them the residuals, None where nothing flows."""
+        """The arguments as that row saves them: followed by the residuals, None where nothing flows."""
         assert self.residual is not None  # noqa: S101
         saved, pairs = (*values, result), zip(self.residual.values(), flows, strict=True)
         call = in_blocks if self.is_numpys_elementwise else operator.call
@@ -195,7 +195,7 @@ class Rule(Kind):
         return [*values, *kept]
 
     def _variant(self) -> Rule:
-        """The same row once more, to be changed; names are counted together."""
+        """A copy of the row, to be changed; names are counted together."""
         row = Rule.__new__(Rule)
         for slot in ("name", *Rule.__slots__):
             setattr(row, slot, getattr(self, slot))
@@ -230,14 +230,14 @@ def rule(
 ) -> Rule:  # fmt: skip
     r"""Add a row to the table and return it.
 
-    arguments : names in NumPy's order; what stands behind the bar are options, which are never nodes:
+    arguments : names in NumPy's order; those after the bar are options, which are never nodes:
         ``"x | axis=None keepdims=False"``; ``"*xs | axis=0"`` for a function of a sequence, whose derivative is
         called with (g, k, and what it names: xs_shape is the tuple of all shapes). An option whose name begins with
         _ is for the derivatives alone.
-    label, latex : inside the node of a picture, by default the name; and the formula, ``$x`` standing for an argument,
-        by default the label in front of the operands.
-    precedence : how strongly the formula binds: 1 sum, 2 product, 3 sign, 4 power, 9 closed. What stands without
-        brackets in front of its last operand, as ``\sin $x``, binds as a sign by itself.
+    label, latex : inside the node of a picture, by default the name; and the formula, with ``$x`` for an argument, by
+        default the label in front of the operands.
+    precedence : how strongly the formula binds: 1 sum, 2 product, 3 sign, 4 power, 9 closed. A formula without
+        brackets around its last operand, such as ``\sin $x``, binds as a sign by itself.
     compute : what to call instead of ``function`` on plain arrays, with all arguments by position.
     view : the result may share memory with x.
     holomorphic : False for functions that are not complex-differentiable (abs, real): its row then handles complex g
@@ -246,9 +246,9 @@ def rule(
     also : other functions with the same row (np.amax).
     residual : per operand, what its derivative is computed from, in few bytes: a function of the arguments and, if it
         reads that, the result. The derivative is then called with (g, residual). The residual is kept, and operands may
-        be freed or overwritten; only of small elementwise results the operands are kept, which is quicker.
+        be freed or overwritten; only for small elementwise results the operands are kept, which is quicker.
     by_name : ``function`` gets options with a default by name, and only if they are not the default: other versions of
-        NumPy and other libraries do not know all of them, and some mean something else by None than by nothing.
+        NumPy and other libraries do not know all of them, and to some None means something else than nothing.
     **derivatives : one per differentiable argument, by its name.
     """
     if residual:
@@ -275,7 +275,7 @@ def rule(
 
 
 def as_operator(label: str, operands: Sequence[str]) -> str:
-    r"""The formula of an operator in front of its operands: of several they stand in brackets.
+    r"""The formula of an operator in front of its operands, in brackets if there are several.
 
     >>> print(as_operator("sort", ["x"]), as_operator("hypot", ["x", "y"]))
     \operatorname{sort} $x \operatorname{hypot}\left($x, $y\right)
@@ -313,8 +313,8 @@ def compute_residual(of_residual: Callable[..., Any], residual: Callable[..., An
 
 def of_wide_operands(derivative: Callable[..., Any], whole: str) -> Callable[..., Any]:
     """``derivative``, which gets operands as the function itself computes with them: floats in the precision of the
-    result, those of the ``whole`` kinds as integers of 64 bits. In its own dtype the number below an unsigned 0 is 255,
-    and NumPy takes the logarithm of an int8 or a boolean in half precision."""
+    result, those of the ``whole`` kinds as integers of 64 bits. In uint8, 0 - 1 is 255, and NumPy computes the
+    logarithm of an int8 or a boolean in half precision."""
     if len(inspect.signature(derivative).parameters) == 1:
         return derivative
 
@@ -330,8 +330,8 @@ def new_row(
     derivatives: dict[str, Callable[..., Any]], *, name: str = "", compute: Any = None, elementwise: bool | None = None,
     variadic: bool = False, result: tuple[str, ...] = ("z",), residual: Residual = None,
 ) -> Rule:  # fmt: skip
-    """A row outside the table, with defaults. The first ``operands`` of ``names`` may be nodes; ``result``: the
-    names that derivatives use for the result."""
+    """A row outside the table. The first ``operands`` of ``names`` may be nodes; ``result``: the names that derivatives
+    use for the result."""
     name = name or function.__name__
     if set(derivatives) - set(names[:operands]):
         raise ValueError(f"row of {name}: a derivative of no operand")
@@ -353,18 +353,14 @@ def new_row(
 def _compile(row: Rule, result: tuple[str, ...] = ("z",)) -> None:
     """Turn the names in each derivative into places in ``saved``. The first one is g, whatever its name."""
     place = {name: k for k, name in enumerate(row.names)} | dict.fromkeys(result, -1)
-    needs: list[Needs | None] = [None] * row.operands
-    for k, name in enumerate(row.names[: row.operands]):
-        if name in row.derivatives:
-            words = list(inspect.signature(row.derivatives[name]).parameters)[1:]
-            needs[k] = tuple([place_of(word, place) for word in words])
-    row.needs = tuple(needs)
-    row.single = row.operands == 1 and needs[0] is not None and row.residual is None
+    derivatives = map(row.derivatives.get, row.names[: row.operands])
+    row.needs = tuple([derivative and needs_of(derivative, place) for derivative in derivatives])
+    row.single = row.operands == 1 and row.needs[0] is not None and row.residual is None
     _make_vjps(row)
 
 
 def _make_vjps(row: Rule) -> None:
-    """Its vjps, from its derivatives and what they read."""
+    """Make its vjps from its derivatives and what they read."""
     broadcasts = row.elementwise and len(row.names) > 1  # one array alone has the shape of its result
     vjps: list[VJP | None] = [None] * row.operands
     scalar_vjps = vjps.copy()
@@ -384,9 +380,9 @@ def composed(
     It has NumPy's signature, and is written with functions that have rows, so it needs no derivative of its own.
     Its values must be NumPy's to the bit.
 
-    A list with nodes in it becomes an array of nodes before the function is called (:class:`Lists`), but for the
-    arguments named here, separated by blanks. ``sequences``: a list of arrays stays one, and lists in it become arrays.
-    ``untouched``: lists there are left as they are.
+    A list with nodes in it becomes an array of nodes before the function is called (:class:`Lists`), except in the
+    arguments named here, separated by blanks. ``sequences``: the list stays, and lists inside it become arrays.
+    ``untouched``: lists are left as they are.
     """
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -407,7 +403,7 @@ def primitive(compute: F) -> F:
             if type(x) in (list, tuple) and {*map(type, x)} - {int} and has_gradient(x):  # not a shape
                 x = first_node(x)
             if hasattr(type(x), "takes_primitives"):  # a node, of whatever array type, or an array that hides a batch
-                types = (type(x),) if hasattr(type(x), "family") else tuple(map(type, args))  # may a node be asked?
+                types = (type(x),) if hasattr(type(x), "family") else tuple(map(type, args))  # might a node answer?
                 z = x.__array_function__(function, types, args, options)
                 if z is not NotImplemented:  # else NumPy calls a node among the others
                     return z
@@ -419,16 +415,16 @@ def primitive(compute: F) -> F:
 
 
 def kernel(compute: F) -> F:
-    """A :func:`primitive` that ends in C, not in NumPy's functions: a program has it as one call."""
+    """A :func:`primitive` that ends in C, not in NumPy's functions: in a program it is one call."""
     made: Any = primitive(compute)
-    made.compute = made  # so NumPy also calls arrays that write a program
+    made.compute = made  # so that it also asks arrays that record a program
     return made
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """Shapes of the operands, and the options, of a call that tests a row. ``prepare`` makes of the first operand what
-    the function needs (a positive definite matrix), with functions that have rows: its derivative takes part."""
+    """Shapes of the operands, and the options, of a call that tests a row. ``prepare`` turns the first operand into
+    what the function needs (a positive definite matrix), by functions that have rows: its derivative takes part."""
 
     shapes: tuple[tuple[int, ...], ...]
     options: dict[str, Any]

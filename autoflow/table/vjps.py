@@ -1,16 +1,16 @@
 """Helpers for reading rows: lists of nodes, results packed into one array, derivatives as functions of (g, saved).
 
-Lists of nodes given as arrays: the arguments in which they become arrays of nodes.
+Lists of nodes given as arrays: in which arguments they become arrays of nodes.
 
 Packed results. A row has one result. A function with several, such as ``q, r = np.linalg.qr(x)``, is a row whose result
 is all of them side by side in one array, :func:`pack`, and the results are slices of it, :func:`unpack`. Slices have
 rows, so what flows back through them adds up by itself, an unused one sends zeros, and the row's derivative unpacks
 ``g`` and ``z`` in the same way. The price is one copy; in return, the engine need not know of second results.
 
-Beside them stand helpers for stacks of matrices. Of Hermitian matrices LAPACK reads one triangle of x and never looks
-at the other. So do our derivatives: everything that arrives is folded onto that triangle, :func:`fold`, and the other
-one receives zeros. For a matrix that was computed symmetric (``x @ x.T``, ``y + y.T``) nothing changes; for a Variable
-(g + gᵀ)/2 is the symmetric gradient.
+Then helpers for stacks of matrices. LAPACK reads one triangle of a Hermitian x and never looks at the other. So do our
+derivatives: everything that arrives is folded onto that triangle, :func:`fold`, and the other one receives zeros. For a
+matrix that was computed symmetric (``x @ x.T``, ``y + y.T``) nothing changes; for a Variable (g + gᵀ)/2 is the
+symmetric gradient.
 
 From a derivative in a row to a function of (g, saved): names become places in ``saved``.
 """
@@ -34,7 +34,7 @@ from .shapes import greatest, has_gradient, is_numpys, is_on_host, join_list, li
 
 
 class Lists:
-    """What lists and tuples with nodes in them become in a call of a composed function: arrays of nodes.
+    """Turns lists and tuples with nodes in them, in a call of a composed function, into arrays of nodes.
 
     Python makes it easy to write ``np.append(x, [y, z])``, and ``np.asarray([y, z])`` would take the numbers.
     """
@@ -67,7 +67,7 @@ class Lists:
 
     @staticmethod
     def arranged(x: Any, kind: int) -> Any:
-        """A list, or an array in its place; kind 1: in place of its parts; kind 2: as it is."""
+        """A list or the array in its place (kind 0); with arrays in place of its parts (1); as it is (2)."""
         if kind == 0:
             return join_list(x) if has_gradient(x) else x
         if kind == 1 and any([type(v) is list or type(v) is tuple for v in x]):
@@ -86,7 +86,7 @@ def first_node(x: Any) -> Any:
 
 
 def pack(*parts: tuple[Array, int]) -> Array:
-    """Results side by side in one array. Given: each array, and how many of its last axes belong to one matrix.
+    """Results side by side in one array. ``parts``: each array, and how many of its last axes belong to one matrix.
 
     >>> pack((np.ones((5, 2, 3)), 2), (np.ones((5, 4)), 1)).shape
     (5, 10)
@@ -96,7 +96,7 @@ def pack(*parts: tuple[Array, int]) -> Array:
 
 
 def unpack(z: Array, *shapes: Shape) -> list[Array]:
-    """The results out of :func:`pack`, each of its shape behind the axes of the stack.
+    """The results in what :func:`pack` returned, each with its shape after the axes of the stack.
 
     >>> [part.tolist() for part in unpack(np.arange(6), (2, 2), (2,))]
     [[[0, 1], [2, 3]], [4, 5]]
@@ -139,9 +139,9 @@ def _mask(n: int, dtype: Any, uplo: str) -> Array:
 
 
 def fold(g: Array, uplo: str) -> Array:
-    """dL/dx of a Hermitian matrix x whose one triangle is read, from ``g`` for the whole matrix.
+    """dL/dx for a Hermitian matrix x that is read from one triangle, given ``g`` for the whole matrix.
 
-    An element below the diagonal is used at two places of the matrix, so two contributions add up, the second one
+    An element below the diagonal is used at two places in the matrix, so two contributions add up, the second one
     conjugated; the diagonal is real.
     """
     return (g + adjoint(g)) * mask(g.shape[-1], g, uplo)
@@ -155,7 +155,7 @@ def inverse_gaps(x: Array) -> Array:
 
 
 def reciprocal(x: Array, zero: Array) -> Array:
-    """1/x, and 0 where ``zero`` says so, without dividing by it: derivatives of any order are then 0 there, not NaN."""
+    """1/x, and 0 where ``zero`` is true, without dividing there: derivatives of any order are then 0, not NaN."""
     one = np.asarray(np.ones((), numbers_of(x).dtype), like=like_argument(x))
     return np.where(zero, 0 * one, one / np.where(zero, one, x))
 
@@ -168,12 +168,12 @@ def solve(x: Array, y: Array) -> Array:
         singular = np.linalg.matrix_rank(numbers_of(x))[..., None, None] < x.shape[-1]
         nan = np.asarray(np.full((), np.nan, y.dtype), like=like_argument(y))
         eye = np.identity(x.shape[-1], x.dtype, like=like_argument(x))
-        # a product, so that its derivative is NaN, too: that of a choice would be 0
+        # a product, so that its derivative is NaN, too: that of np.where would be 0
         return np.where(singular, nan, 1) * solve_stack(np.where(singular, eye, x), y)
 
 
 def solve_stack(x: Array, y: Array) -> Array:
-    """``np.linalg.solve``, and stacks are broadcast here for libraries that do not, as CuPy."""
+    """``np.linalg.solve``; stacks are broadcast here for libraries that do not, such as CuPy."""
     if y.ndim > 1 and not is_numpys(x) and x.shape[:-2] != y.shape[:-2]:
         stack = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
         x, y = np.broadcast_to(x, stack + x.shape[-2:]), np.broadcast_to(y, stack + y.shape[-2:])
@@ -193,6 +193,11 @@ def place_of(word: str, place: dict[str, int]) -> tuple[int, str]:
         return place[word], ""
     name, _, what = word.rpartition("_")
     return place[name], what
+
+
+def needs_of(derivative: Callable[..., Any], place: dict[str, int], first: int = 1) -> Needs:
+    """What the derivative reads after its ``first`` arguments, by the names of its parameters."""
+    return tuple([place_of(word, place) for word in list(inspect.signature(derivative).parameters)[first:]])
 
 
 def vjp_by_position(derivative: Callable[..., Any], needs: Needs) -> VJP:
@@ -253,10 +258,9 @@ ALL = -2  # the place of all arrays of a sequence
 
 
 def words_of_sequence(derivative: Callable[..., Any], n: int, names: tuple[str, ...]) -> Needs:
-    """What the derivative of each array of a sequence reads, as places in the flat ``saved``."""
+    """What the derivative for each array of a sequence reads, as places in the flat ``saved``."""
     first, *options = names
-    place = {name: n + i for i, name in enumerate([*options, "z"])} | {first: ALL}
-    return tuple([place_of(word, place) for word in list(inspect.signature(derivative).parameters)[2:]])
+    return needs_of(derivative, {name: n + i for i, name in enumerate([*options, "z"])} | {first: ALL}, 2)
 
 
 def needs_of_sequence(words: Needs, n: int) -> Needs:
@@ -266,12 +270,12 @@ def needs_of_sequence(words: Needs, n: int) -> Needs:
 
 
 class Shapes(tuple[tuple[int, ...], ...]):
-    """The shapes of a sequence of arrays, and where each begins if they are joined."""
+    """The shapes of a sequence of arrays, and where each would end if they were joined."""
 
     def ends(self, axis: int | None) -> list[int]:
-        """0, and where each array ends along ``axis``; if that is None, of all of them flattened."""
+        """0, and where each array ends along ``axis``; if that is None, each is flattened."""
         known: dict[Any, list[int]] = self.__dict__.setdefault("known", {})
-        if axis not in known:  # once for all arrays: to add them up for each again is quadratic
+        if axis not in known:  # once for all arrays: adding them up again for each is quadratic
             lengths = [math.prod(shape) if axis is None else shape[axis] for shape in self]
             known[axis] = [0, *itertools.accumulate(lengths)]
         return known[axis]
@@ -293,8 +297,8 @@ def sequence_values(words: Needs, n: int) -> Callable[[Any], list[Any]]:
 
 
 def in_kind_of(dtype: Any, g: Array) -> Array:
-    """``g`` for an operand of that dtype, of which a real ``dtype=`` or a write may have dropped the imaginary part: to
-    a complex one a complex gradient goes back, also where it is a number, so that the rows before it conjugate.
+    """``g`` for an operand of that dtype, whose imaginary part a real ``dtype=`` or a write may have dropped: a complex
+    operand receives a complex gradient, even a number, so that the rows before it conjugate.
 
     >>> in_kind_of(np.dtype(complex), np.float64(2.0))
     np.complex128(2+0j)
@@ -310,7 +314,7 @@ def sequence_vjp(derivative: Callable[..., Any], values: Callable[[Any], list[An
 def sequence_joint(
     derivative: Callable[..., Any], values: Callable[[Any], list[Any]], holomorphic: bool
 ) -> Callable[[Any, tuple[Any, ...]], list[Any]]:
-    """All of them at once, for long sequences: what they read is found once, and not once for each array. A complex g
+    """All of them at once, for long sequences: what they read is looked up once, not once for each array. A complex g
     is conjugated as by :func:`conjugate_vjp`, if the row is ``holomorphic``."""
 
     def joint(g: Any, saved: tuple[Any, ...]) -> list[Any]:

@@ -1,12 +1,12 @@
 """The calls of a plan, one by one; and how a run notices that NumPy had something to report.
 
-Reports come first. Which operations warn or raise, with which words and in which line, eager code knows best: it runs
+Reports come first. Eager code knows best which operations warn or raise, with which words and in which line: it runs
 backward passes silently, and ``with np.errstate(...)`` inside the function counts. So a program runs silently and only
 notes whether something happened that its caller does not ignore; then the function itself runs once more, in the
 caller's context. That is NumPy's own mechanism: in the context of a program each kind of error that the caller does not
 ignore is set to "call", and the function that is called notes it. So nothing has to be checked after each call.
 
-Then the calls: which function of NumPy computes a value, with which arguments, and where it writes.
+Then the calls: which NumPy function computes a value, with which arguments, and where it writes.
 
 From a program to calls: where each result is written, and who may use that memory next.
 
@@ -14,8 +14,8 @@ Every NumPy call that can write into a given array (``out=``) gets one: a *buffe
 is used again as soon as the value in it has been read for the last time; an elementwise call may write over its own
 operand. So a replayed program allocates its results and nothing else, and small arrays stay in the cache.
 
-The calls are written as one function of Python, a line for each: results in buffers, constants and arrays from outside
-are known before; arguments, and what is computed without ``out=``, are its variables, which are gone when it returns.
+The calls are written as one Python function, a line for each: results in buffers, constants and arrays from outside are
+known before; arguments, and results without ``out=``, are its variables, which are gone when it returns.
 
 What buffers save, and what sharing them saves, is in ``benchmarks/README.md``.
 """
@@ -66,7 +66,7 @@ class WatchedPlan:
         self.kinds: frozenset[str] = frozenset()
 
     def adapt(self, state: Any) -> None:
-        """Notice what this caller does not ignore, and what the program does not."""
+        """Notice what neither this caller nor the program ignores."""
         noticed = ["invalid"] if self.program.reports_nan else []
         self.kinds = frozenset([*noticed, *[kind for kind, how in np.geterr().items() if how != "ignore"]])
         kinds: dict[str, Any] = {kind: "call" if kind in self.kinds else "ignore" for kind in np.geterr()}
@@ -75,7 +75,7 @@ class WatchedPlan:
         self.state = state
 
     def pass_on(self) -> None:
-        """Tell the program that this one is a part of, in whose context it has run."""
+        """Tell the program that this one belongs to, in whose context it has run."""
         if self.noticed.any:
             self.noticed.any = False
             whole: Any = np.geterrcall()
@@ -100,13 +100,13 @@ def copying_call(function: Any, *args: Any) -> None:
 
 
 def compile_lines(parameters: Sequence[str], lines: Sequence[str]) -> Any:
-    """The code of a function ``run`` with these lines of Python. It claims to be in this file, so that searches for the
-    user's code skip it."""
+    """The code of a function ``run`` with these lines. It claims to be in this file, so that searches for the user's
+    code skip it."""
     return compile("\n ".join([f"def run({', '.join(parameters)}):", *lines]), __file__, "exec")
 
 
 def define(code: Any, space: dict[str, Any]) -> Callable[..., Any]:
-    """That function, which finds all else in ``space``."""
+    """That function, which finds everything else in ``space``."""
     space["__name__"] = __name__
     exec(code, space)  # noqa: S102 - lines of ours
     run: Callable[..., Any] = space.pop("run")
@@ -132,7 +132,7 @@ def call_of(v: Value, out: Array | Value | None) -> tuple[Callable[..., Any], li
 
 
 def checked_call(v: Value) -> Callable[..., Any]:
-    """A call whose result must have the shape and dtype that it had: other calls rely on it."""
+    """A call whose result must have the shape and dtype of the recording: other calls rely on it."""
     function, shape, dtype, name, parts = v.function, v.shape, v.dtype, v.name, v.parts
 
     def call(*arrays: Array) -> Array:
@@ -218,8 +218,8 @@ class Plan(WatchedPlan):
     # -- how long each value is needed
 
     def results(self, outputs: Sequence[Value]) -> tuple[set[Value], list[Callable[[Any], Any] | None]]:
-        """The values that are computed into new arrays because they are returned, and for each output how it is
-        presented: None as it is, as objects of Python's are, else the function that makes a new array of it."""
+        """The values that are computed into new arrays because they are returned, and for each output None, if it is
+        returned as it is, such as a Python object, or the function that makes a new array of it."""
         owned: set[Value] = set()
         how: list[Callable[[Any], Any] | None] = []
         for v in outputs:
@@ -234,11 +234,11 @@ class Plan(WatchedPlan):
         return owned, how
 
     def is_scalar_reduction(self, v: Value) -> bool:
-        """Is it a reduction to a number that nothing else reads, such as a loss? NumPy's number becomes an array."""
+        """Is it a reduction to a number that nothing else reads, such as a loss? The NumPy number becomes an array."""
         return v.kind == REDUCE and v not in self.read
 
     def last_uses(self, order: list[Value]) -> dict[Value, int]:
-        """For each value that owns memory, the index of the last one that reads it."""
+        """For each value that owns memory, the index of the last value that reads it."""
         last: dict[Value, int] = {}
         for k, v in enumerate(order):
             for x in v.args:

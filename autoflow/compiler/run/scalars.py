@@ -1,9 +1,9 @@
-"""Programs of numbers: where every value is 0-d, a call of NumPy costs far more than the arithmetic.
+"""Programs of numbers: if every value is 0-d, a NumPy call costs far more than the arithmetic.
 
-:class:`Slots` writes such a program as a function of Python, one line for each value, that computes with floats: they
-add, subtract, multiply and divide as NumPy's do, with NumPy's bits; only dividing by zero is an error instead of an
-infinity. The same function then runs once more on np.float64, as it does if an infinity or NaN shows up, to see whether
-NumPy has something to report. ``benchmarks/README.md`` has the cost of an operation.
+:class:`Slots` writes such a program as a Python function, one line for each value, that computes with floats: they add,
+subtract, multiply and divide with NumPy's bits; only dividing by zero is an error instead of an infinity. After that,
+or if an infinity or NaN shows up, the same function runs once more on np.float64, to see whether NumPy has something to
+report. ``benchmarks/README.md`` has the cost of an operation.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ PYTHON = {
 
 
 def of_numbers(order: list[Value], outputs: Sequence[Value]) -> bool:
-    """Is everything 0-d, and computed by NumPy as Python's floats and booleans are?
+    """Is everything 0-d, and does NumPy compute it as Python computes with floats and booleans?
 
-    Arguments are float64, constants are floats, results are float64 or bool. A Python int may be a constant where it
-    only meets floats and is exactly one of them: NumPy then makes a float of it as well. Anything else (integers, which
-    do not overflow into floats; complex numbers; ``np.ldexp``, which wants an int) goes the way of arrays.
+    Arguments are float64, constants are floats, results are float64 or bool. A Python int may be a constant if it only
+    meets floats and equals one exactly: NumPy then makes a float of it, too. Anything else (integers, which do not
+    overflow into floats; complex numbers; ``np.ldexp``, which needs an int) is computed with arrays.
     """
     returned = set(outputs)
     return all([
@@ -44,7 +44,7 @@ def of_numbers(order: list[Value], outputs: Sequence[Value]) -> bool:
 
 
 def is_float(v: Value, returned: bool) -> bool:
-    """Is this constant a float, or an int that is one exactly?"""
+    """Is this constant a float, or an int that equals one exactly?"""
     if type(v.sample) is int:
         return not returned and abs(v.sample) <= EXACT
     return v.dtype is DOUBLE or type(v.sample) is float  # "is": None == DOUBLE for NumPy
@@ -64,7 +64,7 @@ def computes_floats(v: Value) -> bool:
 
 
 class Slots(WatchedPlan):
-    """The program as a function of floats, ``quick``, and the same one of NumPy's numbers, ``exact``."""
+    """The program as a function of floats, ``quick``, and of NumPy's numbers, ``exact``."""
 
     def __init__(self, program: Program, order: list[Value]) -> None:
         super().__init__()
@@ -122,7 +122,7 @@ def on_numbers(v: Value) -> Callable[..., Any]:
 def not_passed_on(order: list[Value], outputs: Sequence[Value]) -> list[Value]:
     """Results of Python's arithmetic that must be checked for infinity and NaN: their readers would not pass these on.
 
-    Sums, differences, products, squares and numerators pass them on to their results. Functions of NumPy notice theirs.
+    Sums, differences, products, squares and numerators pass them on to their results. NumPy's functions notice theirs.
     """
     seen = set(outputs)
     for v in order:

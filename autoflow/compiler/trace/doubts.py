@@ -1,13 +1,13 @@
 """Doubts: the events that end a recording, so that the function runs eagerly instead.
 
-A recording holds for all calls of a signature, if nothing in it depended on numbers. So whatever a method of ours
-raises while a function is recorded is a doubt: a question about values (``if x > 0``), and also an exception of
-NumPy's, which other numbers would not raise. The function must not see it, or it would go on in its ``except``, and
-that branch would be recorded. Therefore a doubt is a BaseException, and leaves a mark on the tape before anything else
-is done: not even ``except:`` hides it. The end of the recording sees the mark, and ``compiled.py`` calls the function.
+A recording holds for all calls of a signature if nothing in it depended on numbers. So whatever our methods raise while
+a function is recorded is a doubt: a question about values (``if x > 0``), and also an exception of NumPy's, which other
+numbers would not raise. The function must not see it, or it would continue in its ``except``, and that branch would be
+recorded. Therefore a doubt is a BaseException, and leaves a mark on the tape before anything else is done: not even
+``except:`` hides it. The end of the recording sees the mark, and ``compiled.py`` calls the function.
 
-The same holds for what decides whether NumPy raises, warns or is silent: an ``np.errstate`` in the function that
-raises, or ``warnings.catch_warnings``. Being silent is no doubt: a program computes silently.
+The same holds for everything that decides whether NumPy raises, warns or is silent: an ``np.errstate`` in the function
+that raises, or ``warnings.catch_warnings``. Silence is not a doubt: a program computes silently.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Abandoned(BaseException):
 
 
 class Reporting:
-    """How NumPy and Python report when a recording begins. What the function changes in it may only silence."""
+    """How NumPy and Python report when a recording begins. The function may change it only to silence them."""
 
     def __init__(self, named: Set[str]) -> None:
         """``named``: all names in the function's code, and in that of its functions."""
@@ -64,8 +64,8 @@ class Reporting:
         self.state = callers_state()
 
     def are_anothers(self) -> bool:
-        """May another thread have changed the filters of warnings? They belong to the process. So it is taken to be, if
-        there is one of the user's, and no code of the function's own names them."""
+        """May another thread have changed the filters of warnings, which belong to the process? That is assumed if the
+        user has other threads, and the function's own code does not name the filters."""
         return FILTERING.isdisjoint(self.named) and others_run()
 
     def check_restored(self) -> None:
@@ -88,7 +88,7 @@ KNOWN = frozenset({  # answered from shape and dtype, or for our own code alone
 
 
 def guard_methods(cls: type) -> None:
-    """Every method and property of the class, its bases' included, turns what it raises into a doubt."""
+    """Every method and property of the class and its bases turns its exceptions into doubts."""
     for base in cls.__mro__[:-1]:
         for name, member in list(vars(base).items()):
             if name in vars(cls) and base is not cls:
@@ -101,7 +101,7 @@ def guard_methods(cls: type) -> None:
 
 
 def guarded(method: Callable[..., Any]) -> Callable[..., Any]:
-    """The method of a Traced; what it raises becomes a doubt."""
+    """The method of a Traced; its exceptions become doubts."""
 
     @functools.wraps(method)
     def call(self: Any, *args: Any, **options: Any) -> Any:
@@ -139,7 +139,7 @@ def layout_refused(what: str) -> CompileError:
 
 
 def is_ours(what: str, depth: int) -> bool:
-    """Does our own code ask where numbers lie in memory, ``depth`` calls up or by way of a node, and not the user?"""
+    """Is it our own code that asks where numbers lie in memory, ``depth`` calls up or through a node, not the user?"""
     node, frame = (dispatch if what.startswith("np.") else array_methods).__name__, sys._getframe(depth)
     while frame.f_globals.get("__name__") == node and frame.f_back is not None:
         frame = frame.f_back
@@ -147,7 +147,7 @@ def is_ours(what: str, depth: int) -> bool:
 
 
 def check_class(x: Any) -> None:
-    """Refuse an array of a class with operators of its own, or whose results are of that class."""
+    """Refuse an array of a class with its own operators, or whose results are of that class."""
     kind = type(x)
     is_plain = kind in (np.ndarray, np.memmap) or kind.__module__.startswith("autoflow.")
     if issubclass(kind, np.ndarray) and not is_plain:

@@ -1,16 +1,15 @@
 """Guards on what a function sees besides its arguments: closures, globals, attributes, defaults must not change.
 
-A compiled function is called once, so what it found outside is taken for granted in later calls. Before the
-recording everything that can be reached from the function is listed, edge by edge (*this* cell holds *that* object).
-Afterwards
+A compiled function is called once, so what it found outside is taken for granted in later calls. Before the recording,
+everything that can be reached from the function is listed, edge by edge (*this* cell holds *that* object). Afterwards
 
 * no edge may have changed, no array, no iterator, and no random generator: a function that counts its calls, or draws a
   mask, would do so in the first call only, and is refused;
 * the edges are watched, and arrays and collections in full: if one of them is not what it was at a later call, the
   function is recorded again.
 
-Methods and clocks of the user's objects that no code names are watched, but refuse nothing; nor does what runs when a
-class is called that code only asks for, as in ``isinstance(x, C)``.
+Methods and clocks of the user's objects that no code names are watched, but refuse nothing; neither does code that runs
+when a class is called, if it is only asked for, as in ``isinstance(x, C)``.
 
 Parameters in whose place ``nn.functional_call`` has put others are left out (``recorded.py``). With
 ``af.compile(f, watch=False)`` so are the contents of arrays that the program reads at every run.
@@ -162,12 +161,12 @@ class Guards:
             self.search([], ready)
 
     def is_named(self, name: str) -> bool:
-        """May code call what has that name? Any name, if names are looked up by text, or the recording is over."""
+        """May code call something of that name? Any name, if names are looked up by text, or the recording is over."""
         is_writing = name in reachable.WRITING and not reachable.TEXTS.isdisjoint(self.named)
         return name in self.named or is_writing or self.is_recorded or bool(reachable.BY_TEXT & self.named)
 
     def note(self, x: Any) -> None:
-        """Remember where a generator or an iterator is, and what is in an array or a buffer."""
+        """Remember how far a generator or an iterator is, and what is in an array or a buffer."""
         holder = x.bit_generator if isinstance(x, np.random.Generator) else x  # of the state, which others may share
         if isinstance(array := array_in(x), (*ARRAYS, *BUFFERS)):
             self.contents.setdefault(id(array), (x, array, *reachable.reader(array)))
@@ -186,7 +185,7 @@ class Guards:
             self.moving.append((x, partial(position_of, x), position_of(x)))
 
     def enter(self, x: Any) -> list[Edge]:
-        """The edges from an object. Remembers how many attributes it has, what is in a collection, the parts of a
+        """The edges from an object. Remembers how many attributes it has, the contents of a collection, the parts of a
         function and the names in its code. Raises CompileError for a door to something that no guard can check."""
         if isinstance(x, COLLECTIONS):
             self.collections.append((x, reachable.elements_of(x)))
@@ -209,7 +208,7 @@ class Guards:
         return [*product([x], reachable.edges_of(x))]
 
     def changes(self) -> Iterator[str]:
-        """What the function changed that it shares with others, and what to do instead."""
+        """What the function changed outside, and what to do instead."""
         for x in [x for x, read, mark in self.moving if read() != mark]:
             if is_iterator(type(x)):  # type: ignore[arg-type]
                 what = f"takes elements of an iterator from outside, a {type(x).__name__}"
@@ -289,7 +288,7 @@ class Guards:
         self.attributes, self.found, self.made, self.doors = [], set(), set(), {}
 
     def watch_classes_and_functions(self) -> None:
-        """Watch what describes them: the bases of classes, and how many attributes these have; and attributes that
+        """Watch their descriptions: the bases of classes, and how many attributes they have; and attributes that
         functions and modules may get later."""
         classes = [cls for cls in self.classes if not is_foreign(cls.__module__)]
         for cls in classes:
@@ -301,7 +300,7 @@ class Guards:
             self.others += [(vars(x).__len__, len(vars(x))) for x in self.users_functions_and_modules()]
 
     def users_functions_and_modules(self) -> list[Any]:
-        """Those that were found, but for a library's."""
+        """Those that were found, except a library's."""
         found = {id(x): x for x in self.reached() if isinstance(x, (types.FunctionType, types.ModuleType))}
         return [x for x in found.values() if not is_foreign(getattr(x, "__module__", x.__name__))]
 

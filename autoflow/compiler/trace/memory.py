@@ -1,9 +1,8 @@
 """Writes in a recording: calls that write, as data; and which arrays look at the memory that is written into.
 
 Calls as data. ``np.sum(x, axis=0)`` is recorded as a function of the array x. NumPy's engine only runs that function;
-other engines look at what it says of itself: ``written`` is the function, its arguments with a
-:class:`~..matching.Nth` for each array, and its options. So what writes in place is a function here that returns a
-new array, and has a name.
+other engines look at its description: ``written`` is the function, its arguments with a :class:`~..matching.Nth` for
+each array, and its options. So a write in place is a function here that returns a new array, and has a name.
 
 Memory. A program knows values, which never change; NumPy has memory, and views of it. So an array that is written into
 becomes another value, and a view knows its source and how it was taken: it is taken again when the source has become
@@ -14,8 +13,8 @@ another value, and a write through it is one into the source.
     part += 1        z becomes v4 = v1 with v3 = v2 + 1 in [1:]
     part             taken again: v4[1:]
 
-Where arrays would lie, empty arrays tell that are taken in the same way: so ``nodes/versions.py`` finds values that a
-derivative needs and that have been overwritten, as in eager code.
+Where arrays would lie is shown by empty arrays that are taken in the same way: so ``nodes/versions.py`` finds values
+that a derivative needs and that have been overwritten, as in eager code.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ def compute_into(function: Callable[..., Any], x: Array, /, *args: Any, **option
 
 
 def check_answer(x: Array, answer: bool) -> Array:
-    """x, if its truth is still ``answer``: NumPy's own code has asked for it, and went another way otherwise."""
+    """x, if its truth is still ``answer``: NumPy's own code asks for it, and would branch otherwise."""
     if bool(x) is not answer:
         raise ValueError("NumPy computes this in another way than in the recording")
     return x
@@ -87,7 +86,7 @@ def flatten(x: Array, order: Any) -> Array:
 
 
 def itself(x: Array) -> Array:
-    """A view that shows everything as it is: a node on top of an array."""
+    """A view that shows all of its base: a node on top of an array."""
     return x
 
 
@@ -99,7 +98,7 @@ def root(x: Any) -> Any:
 
 
 def look_again(x: Any) -> None:
-    """Take the view x anew, after the views that it is taken of, if its base has become another value."""
+    """Take the view x again, after the views that it is taken of, if its base has become another value."""
     chain = [x]
     while (x := chain[-1].source) is not None and x.time != x.tape.writes:
         chain.append(x)
@@ -111,7 +110,7 @@ def look_again(x: Any) -> None:
 
 
 def write(x: Any, new: Any) -> None:
-    """x becomes the value of ``new``, which has its shape and dtype; and so does what it is a view of."""
+    """x becomes the value of ``new``, which has its shape and dtype; if it is a view, so does that part of its base."""
     if not hasattr(x, "tape"):
         raise into_outside()
     if x.is_number:

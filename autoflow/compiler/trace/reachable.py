@@ -1,19 +1,19 @@
 """The objects that a function can reach, and whether those it reads have changed.
 
-Reachable objects: closures, globals, attributes, elements, as edges from object to object. What counts is what code
-names: globals, attributes of the user's modules, modules that it imports while it runs. Where it looks names up by text
+Reachable objects: closures, globals, attributes, elements, as edges from object to object. Only what code names counts:
+globals, attributes of the user's modules, modules that it imports while it runs. If it looks names up by text
 (``getattr(config, name)``), all names of a module count.
 
 Contents: an array, a buffer or a collection from outside is compared in full with what it was. An array that the
 program reads is read again at every call. But one of its numbers may also have ended up, unseen, in something that the
-program takes for constant: ``x @ (a + b)``, ``x * float(a[0])``, ``if a[0] > 0``. So every element is compared before
+program takes for a constant: ``x @ (a + b)``, ``x * float(a[0])``, ``if a[0] > 0``. So every element is compared before
 every run. The price: time, and memory for a copy.
 
 What may differ from call to call in eager code: generators, iterators, and doors to objects that no guard can check.
-Generators and iterators are compared before and after the recording (``guards.py``). What differs in *every* call, as
-an unseeded generator, is found by the second call, which runs the function, too. What may differ *later* is found by
-neither: the clock, bytes of the system, names that are looked up by text. So what a function names is looked through
-for such doors, and they are refused; it does not matter whether they would have been opened.
+Generators and iterators are compared before and after the recording (``guards.py``). Things that differ in *every*
+call, such as an unseeded generator, are found by the second call, which runs the function, too. Things that may differ
+*later* are found by neither: the clock, bytes from the system, names that are looked up by text. So everything that a
+function names is searched for such doors, and they are refused, whether or not they would have been opened.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def making(cls: type) -> list[Edge]:
 
 
 def edges_of_object(x: Any) -> Iterator[tuple[Any, Any]]:
-    """Attributes, slots, and what all of a class share; of a class also what is its metaclass's."""
+    """Attributes, slots, and those that all objects of a class share; for a class also its metaclass's."""
     attributes = attributes_of(x)
     yield from product([attributes], attributes)
     for cls in (*(x.__mro__[:-1] if isinstance(x, type) else ()), *type(x).__mro__[:-1]):
@@ -151,9 +151,9 @@ def attributes_of(x: Any) -> dict[str, Any]:
 
 
 def edges_of_module(module: Any, x: Any, wanted: Set[str]) -> list[Edge]:
-    """What code with these names may mean by ``config.rate``, where config is a module of the user's: any name, if it
-    looks names up by text. Not a clock that is a module in it: ``time`` is a common name. x : a function; or the
-    module itself, if code hands it on."""
+    """What code with these names may mean by ``config.rate``, where config is a user's module: any name, if it looks
+    names up by text; but not a clock module in it: ``time`` is a common name. x : a function; or the module itself, if
+    code passes it on."""
     if is_foreign(module.__name__):
         return []
     scope = vars(module)

@@ -257,7 +257,7 @@ class Tape:
         return result
 
     def view_of_number(self, function: Callable[..., Any], x: Traced, args: Any, options: Any) -> Any:
-        """The same of one of NumPy's numbers, which nothing can be written into: it is the number, or a new array."""
+        """The same for a NumPy number, which cannot be written into: it is the number, or a new array."""
         sample = function(x.expr.sample, *args, **options)
         if isinstance(sample, np.generic):
             same = function in SAME_ORDER | PERMUTING
@@ -272,13 +272,13 @@ class Tape:
             self.program.checks.append(value)
 
     def item(self, x: Traced, index: Any) -> Any:
-        """Write down ``x[index]``, where it is no view."""
+        """Write down ``x[index]``, where it is not a view."""
         found: list[Any] = []
         fixed = has_fixed_places(strip(index, found), found)
         return self.call(operator.getitem, (x, index), fixed=fixed, raises=holds(index, Traced))
 
     def view(self, function: Callable[..., Any], x: Traced, args: Any, options: Any) -> Any:
-        """Write down a function that most often returns a view, in the form that the program can simplify."""
+        """Write down a function that mostly returns a view, in the form that the program can simplify."""
         value, program = x.expr, self.program
         if holds((args, options), (Traced, np.ndarray)):
             return self.call(function, (x, *args), options)

@@ -1,15 +1,15 @@
 """Arrays that write down what NumPy does with them: how a function becomes a program.
 
 The compiled function is called once with :class:`Traced` arrays. To everybody else they look like the arrays of another
-library: NumPy hands its calls over to them (``__array_ufunc__``, ``__array_function__``), nodes are built on top of
-them (``backends/registry.py``), and so the forward pass, the derivatives of the table and the backward pass all run as
-they always do, and each NumPy call on the way becomes a value of the :class:`~..program.Program`. Comparisons and
-masks too: what a graph of records would take for constant is computed anew in every call.
+library: NumPy passes its calls on to them (``__array_ufunc__``, ``__array_function__``), nodes are built on top of them
+(``backends/registry.py``), and so the forward pass, the derivatives of the table and the backward pass all run as
+always, and each NumPy call on the way becomes a value of the :class:`~..program.Program`. So do comparisons and masks:
+what a graph of records would take for constant is computed again in every call.
 
-What cannot be written down is the value itself. Python asks for it in ``if x > 0``, ``float(x)``, ``np.asarray(x)``,
-``plain[i] = x``: since a Traced is no ndarray, all of these arrive here, and are refused with the line.
+Only the value itself cannot be written down. Python asks for it in ``if x > 0``, ``float(x)``, ``np.asarray(x)``,
+``plain[i] = x``: since a Traced is not an ndarray, all of these arrive here, and are refused with the line.
 
-What a Traced has in common with ndarray is recorded or refused; nothing computes anything.
+Everything that a Traced has in common with ndarray is recorded or refused; nothing computes anything.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class Traced(DuckArray):
     # -- facts
 
     def dtype_of(self) -> Any:
-        """That of the value; of a Python number that of an array of it."""
+        """The dtype of the value; for a Python number that of an array made of it."""
         value = self.expr
         return value.dtype if value.dtype is not None else np.asarray(value.sample).dtype
 
@@ -125,7 +125,7 @@ class Traced(DuckArray):
         self.tape.program.reports_nan = True
         return True
 
-    # Where the numbers lie is another question than which they are. A program has its own buffers, so only our own
+    # Where the numbers lie is a different question from what they are. A program has its own buffers, so only our own
     # code is answered: it asks for the sake of speed.
 
     def is_asked_by_us(self, what: str) -> bool:
@@ -143,8 +143,8 @@ class Traced(DuckArray):
         return f"<{self.dtype} array of shape {self.shape}, of a compiled function>"
 
     def __bool__(self) -> bool:
-        """The answer of the recording, for NumPy's own code alone: whether to raise an error, or a quicker way. Each
-        run compares it, and if it is another one, eager code runs."""
+        """The answer of the recording, only for NumPy's own code: whether to raise an error, or a faster way. Each run
+        compares it, and if it has changed, eager code runs."""
         if sys._getframe(2).f_globals.get("__name__") != bodies.__name__:  # behind the guard of the method
             raise refuse_number("if, and, or, not, while")
         answer = bool(self.expr.sample)
@@ -166,8 +166,8 @@ class Traced(DuckArray):
         return result if out is None else self.store(function, inputs, options, out, result)
 
     def store(self, function: Any, args: Any, options: Any, out: Any, result: Any) -> Any:
-        """``out=`` becomes the result. If it has another dtype, then sums and the like are computed in that; if it has
-        another shape, NumPy says whether it repeats the result or refuses it."""
+        """``out=`` becomes the result. If it has another dtype, sums and the like are computed in that; if it has
+        another shape, NumPy decides whether to repeat the result or to refuse it."""
         is_one = isinstance(out[0], Traced) and not isinstance(result, tuple)
         if is_one and result.ndim > out[0].ndim:  # NumPy may not survive it: np.cumsum of a number into another one
             raise ValueError("NumPy refuses results that do not fit into out=")
@@ -287,7 +287,7 @@ class Traced(DuckArray):
         return self.tape.call(memory.flatten, (self, order), fixed=True)
 
     def __pow__(self, other: Any) -> Any:
-        """``x**2`` is a square: NumPy's operator has shortcuts that its function has not."""
+        """``x**2`` is a square: NumPy's operator has shortcuts that its function lacks."""
         if isinstance(other, NodeRole):
             return NotImplemented
         number = self.is_number
@@ -308,7 +308,7 @@ class Traced(DuckArray):
         return isinstance(y, NodeRole)
 
     def update(self, name: str, ufunc: np.ufunc, y: Any) -> Any:
-        """``x += y``. Numbers are not written into: the name gets another one."""
+        """``x += y``. A number is not written into: the name gets a new one."""
         if self.is_number:
             return self * y if name == "mul" else ufunc(self, y)
         self.overwrite(ufunc(self, y))
@@ -341,7 +341,7 @@ class Traced(DuckArray):
 
 
 def by_operator(name: str, function: Any, order: int = 1) -> None:
-    """An operator of complex numbers: NumPy's function of arrays has other last bits."""
+    """An operator for complex numbers: NumPy's function of arrays gives other last bits."""
     of_arrays = getattr(DuckArray, name)
 
     def method(self: Traced, *others: Any) -> Any:

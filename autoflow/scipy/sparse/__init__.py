@@ -3,8 +3,8 @@
     from autoflow.scipy import sparse
     sparse.csr_array((data, (rows, columns)), shape=(n, n)) @ x
 
-Gradients flow to x, and to the data of the matrix, by A = Σₖ dataₖ eᵣ eᶜᵀ: dL/dx = Aᵀ g, dL/ddataₖ = gᵣ xᶜ. What only
-moves data from one format into another moves nodes along.
+Gradients flow to x, and to the data of the matrix, by A = Σₖ dataₖ eᵣ eᶜᵀ: dL/dx = Aᵀ g, dL/ddataₖ = gᵣ xᶜ. Functions
+that only move data from one format to another also move nodes.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ rule(product, "data x | rows=None columns=None m=0", "A @", r"A $x", name="spars
 
 @batched(product)
 def product_of_batch(layer: Any, data: Any, x: Any, rows: Any = None, columns: Any = None, m: int = 0) -> Any:
-    """Vectors are the columns of one matrix; of several matrices the elements are multiplied one by one."""
+    """Vectors become the columns of one matrix; with several matrices the elements are multiplied one by one."""
     (values, moves), (vectors, _) = open_layer(data, layer), open_layer(x, layer)
     if moves or np.ndim(x) == 2:
         return put_back(x[columns] * (data if np.ndim(x) == 1 else data[:, None]), rows, (m, *np.shape(x)[1:]))
@@ -61,7 +61,7 @@ def expanded(indptr: Array) -> Array:
 
 
 def matvec(turned: bool) -> Any:
-    """What stands for csr_matvec and csr_matvecs, ``turned`` for those of csc: they add to their last argument."""
+    """Replaces csr_matvec and csr_matvecs, or with ``turned`` those of csc: they add to their last argument."""
 
     def run(m: int, n: int, *args: Any) -> None:
         *vectors, indptr, indices, data, x, out = args
@@ -74,7 +74,7 @@ def matvec(turned: bool) -> Any:
 
 
 def moving(kernel: Any, place: int) -> Any:
-    """What stands for a function that moves data, argument ``place``, into its last argument: it moves numbers."""
+    """Replaces a function that moves data, argument ``place``, into its last argument; SciPy's moves their numbers."""
 
     def run(*args: Any) -> Any:
         data, out = args[place], args[-1]
@@ -88,13 +88,13 @@ def moving(kernel: Any, place: int) -> Any:
 
 
 def coo_matvec(k: int, rows: Array, columns: Array, data: Array, x: Array, out: Array) -> None:
-    """A x of elements in any order."""
+    """A x for elements in any order."""
     out[...] = out + np.reshape(product(data, x, rows, columns, out.size), out.shape)
 
 
 def diagonals(m: int, n: int, k: int, size: int, offsets: Array) -> tuple[Array, Array, Array]:
-    """Where the elements of diagonals belong: data[i, j] is in the column j, and in the row j − offsets[i], if there is
-    one. Returns i, rows and columns."""
+    """Where the elements of diagonals belong: data[i, j] is in column j and row j − offsets[i], if that exists. Returns
+    i, rows and columns."""
     i, columns = np.indices((k, min(size, n))).reshape(2, -1)
     rows = columns - offsets[i]
     inside = (rows >= 0) & (rows < m)
@@ -102,7 +102,7 @@ def diagonals(m: int, n: int, k: int, size: int, offsets: Array) -> tuple[Array,
 
 
 def dia_matvec(m: int, n: int, k: int, size: int, offsets: Array, data: Array, x: Array, out: Array) -> None:
-    """A x of diagonals."""
+    """A x for diagonals."""
     i, rows, columns = diagonals(m, n, k, size, offsets)
     out[...] = out + np.reshape(product(data[i, columns], x, rows, columns, m), out.shape)
 
@@ -115,14 +115,14 @@ def dia_tocoo(self: Any, copy: bool = False) -> Any:
 
 
 def todense(m: int, n: int, indptr: Array, indices: Array, data: Array, out: Array) -> None:
-    """The matrix with all of its zeros. Elements at the same place are added."""
+    """The matrix with all its zeros. Elements at the same place are added."""
     out[...] = out + np.reshape(put_back(data, (expanded(indptr), indices), (m, n)), out.shape)
 
 
 def coo_toarray(self: Any, order: Any = None, out: Any = None) -> Any:
-    """The same of elements in any order, and of any number of axes."""
+    """The same for elements in any order, and any number of axes."""
     if out is not None:
-        raise NoRuleError("out= of a sparse matrix with nodes: leave it out")
+        raise NoRuleError("a sparse matrix with nodes takes no out=: leave it out")
     return put_back(self.data, self.coords, self.shape)
 
 
@@ -140,7 +140,7 @@ def submatrix(m: int, n: int, indptr: Array, indices: Array, data: Array, *ends:
 
 
 def with_all_elements(init: Any) -> Any:
-    """Of a dense array that is a node a matrix keeps all elements: one that is 0 has a derivative, too."""
+    """From a dense node a matrix keeps all elements: one that is 0 has a derivative, too."""
 
     def run(self: Any, arg1: Any, shape: Any = None, **options: Any) -> None:
         if isinstance(arg1, NodeRole):
@@ -160,8 +160,8 @@ OPERATORS = {
 
 
 def array_ufunc(self: Any, ufunc: np.ufunc, method: str, x: Any, y: Any = None, *others: Any, **options: Any) -> Any:
-    """``np.sqrt(matrix)`` calls the matrix' own method, as NumPy does for any object; and ``x * matrix`` comes here if
-    x is an array: it is the matrix' to answer."""
+    """``np.sqrt(matrix)`` calls the matrix's own method, as NumPy does for any object; and ``x * matrix`` with an array
+    x comes here, for the matrix to answer."""
     if method != "__call__" or options or others or (y is not None and ufunc not in OPERATORS):
         return NotImplemented
     if y is None:
@@ -188,19 +188,19 @@ def sum_duplicates(m: int, n: int, indptr: Array, indices: Array, data: Array) -
 
 
 def summed(places: Array, data: Array) -> tuple[Array, Array]:
-    """Places in their order, each once, and the sum of the elements there."""
+    """The places in order, each once, and the sums of the elements there."""
     places, group = np.unique(places, return_inverse=True)
     return places, put_back(data, (group,), places.shape)
 
 
 def fill(m: int, n: int, places: Array, data: Array, indptr: Array, indices: Array, out: Array) -> None:
-    """Write elements at places, which count along the rows, as a compressed matrix."""
+    """Write elements at places, counted along the rows, as a compressed matrix."""
     indptr[...] = np.searchsorted(places, n * np.arange(m + 1))
     indices[: places.size], out[: places.size] = places % n, data
 
 
 def combined(join: Any, compute: Any) -> Any:
-    """What stands for a function of two matrices, element by element; ``join`` finds the places of the result."""
+    """Replaces an elementwise function of two matrices; ``join`` finds the places of the result."""
 
     def run(m: int, n: int, p: Array, i: Array, a: Array, q: Array, j: Array, b: Array, *into: Array) -> None:
         found = [summed(expanded(ends) * n + k, data) for ends, k, data in ((p, i, a), (q, j, b))]
@@ -222,7 +222,7 @@ def matmat(m: int, n: int, p: Array, i: Array, a: Array, q: Array, j: Array, b: 
     fill(m, n, *summed(expanded(p)[first] * n + j[second], a[first] * b[second]), *into)
 
 
-places = {  # of the data among the arguments
+places = {  # of data among the arguments
     "csr_tocsc": 4, "coo_tocsr": 5, "csr_row_index": 4, "csr_row_slice": 5, "csr_column_index2": 4, "csr_hstack": 5,
 }  # fmt: skip
 stand_for(kernels, {

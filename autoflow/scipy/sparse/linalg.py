@@ -1,6 +1,6 @@
 """scipy.sparse.linalg for nodes: the x with A x = b, by elimination or iteration, and what SciPy writes with products.
 
-Whatever found x, A x = b still holds after a small change: so Aᵀ u = g, solved in the same way, gives dL/db = u and
+However x was found, A x = b still holds after a small change: so Aᵀ u = g, solved in the same way, gives dL/db = u and
 dL/ddataₖ = −uᵣ xᶜ. Gradients flow to b and to the data of A, a sparse or a dense matrix.
 """
 
@@ -45,7 +45,7 @@ def sparse_solve(
 
 
 def solve_b(g: Array, data: Array, rows: Any, columns: Any, method: str, options: Any) -> Array:
-    """u, of a gradient that is at most 1: iterations may have an absolute tolerance."""
+    """u, from a gradient scaled to at most 1: iterations may have an absolute tolerance."""
     size = unit(g) if method else 1
     return size * sparse_solve(data, g / size, columns, rows, method, options)
 
@@ -63,7 +63,7 @@ rule(sparse_solve, "data b | rows=None columns=None method='' options=None", "A�
 def solve_batch(
     layer: Any, data: Any, b: Any, rows: Any = None, columns: Any = None, method: str = "", options: Any = None
 ) -> Any:  # fmt: skip
-    """One matrix is factored once for all vectors."""
+    """A single matrix is factored once for all vectors."""
     values, moves = open_layer(data, layer)
     if moves or method or np.ndim(b) == 2:
         return NotImplemented
@@ -78,7 +78,7 @@ def elements(matrix: Any, b: Any) -> tuple[Any, Any, Any]:
         found = matrix.tocoo()
         return found.data, found.row, found.col
     if not hasattr(matrix, "__array__") and not isinstance(matrix, (list, tuple)):
-        raise NoRuleError("of a LinearOperator and nodes: use af.implicit.linear_solve(matvec, b, theta)")
+        raise NoRuleError("for a LinearOperator and nodes use af.implicit.linear_solve(matvec, b, theta)")
     matrix = as_array(matrix)
     return np.reshape(matrix, -1), *np.reshape(np.indices(matrix.shape), (2, -1))
 
@@ -110,7 +110,7 @@ def iterative(name: str) -> Callable[..., Any]:
         return sparse_solve(data, b, rows, columns, name, options), 0
 
     solve.__name__ = solve.__qualname__ = name
-    solve.__doc__ = f"The x with A x = b that ``scipy.sparse.linalg.{name}`` finds, and 0. The way back goes the same."
+    solve.__doc__ = f"The x with A x = b that ``scipy.sparse.linalg.{name}`` finds, and 0. So does the backward pass."
     return solve
 
 
@@ -134,7 +134,7 @@ class Factors:
 
 
 def splu(A: Any, *args: Any, **options: Any) -> Any:  # noqa: N803
-    """``scipy.sparse.linalg.splu``: its numbers are SciPy's, and ``solve`` takes nodes."""
+    """``scipy.sparse.linalg.splu``: the factors are SciPy's, and ``solve`` takes nodes."""
     return Factors(A.copy(), theirs.splu(numbers(A), *args, **options))
 
 

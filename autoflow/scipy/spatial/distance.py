@@ -1,5 +1,5 @@
-"""scipy.spatial.distance for nodes: distances of all pairs (``cdist``, ``pdist``), by metrics with slopes; those of two
-vectors are SciPy's own code.
+"""scipy.spatial.distance for nodes: distances of all pairs (``cdist``, ``pdist``), for metrics with slopes; for two
+vectors SciPy's own code.
 
 At a kink, where vectors are equal, the slope of a distance is 0.
 """
@@ -22,16 +22,16 @@ from ..mirrors import mirrored
 
 METRICS = "braycurtis canberra chebyshev cityblock correlation cosine euclidean jensenshannon mahalanobis minkowski"
 METRICS += " seuclidean sqeuclidean"
-TAKES = {"minkowski": "p w", "mahalanobis": "VI", "seuclidean": "V", "jensenshannon": ""}  # keywords; of others: w
+TAKES = {"minkowski": "p w", "mahalanobis": "VI", "seuclidean": "V", "jensenshannon": ""}  # keywords; others take w
 __all__ = ["cdist", "pdist", "squareform"]
 
 
 def of_metric(metric: Any, options: dict[str, Any]) -> Callable[[Array, Array], Array]:
-    """The distance of all pairs of rows of two arrays: SciPy's function of two vectors, or the user's, mapped."""
+    """The distances between rows of two arrays: SciPy's function of two vectors, or the user's, mapped."""
     name = getattr(theirs._METRIC_ALIAS.get(metric), "canonical_name", metric)
     if not callable(metric):
         if unknown := options.keys() - {*TAKES.get(name, "w").split()}:
-            said = f"distances of nodes by the metric {name} do not know {', '.join(sorted(unknown))}="
+            said = f"distances of nodes with the metric {name} do not know {', '.join(sorted(unknown))}="
             raise NoRuleError(f"{said}: leave that out, or pass x.value if only the numbers are meant")
         if name not in METRICS.split() or (name in ("mahalanobis", "seuclidean") and not options):
             said = f"the metric {metric!r} has no slopes, or needs V= or VI= for nodes"
@@ -45,7 +45,7 @@ def of_metric(metric: Any, options: dict[str, Any]) -> Callable[[Array, Array], 
 
 
 def cdist(XA: Any, XB: Any, metric: Any = "euclidean", **options: Any) -> Any:  # noqa: N803
-    """The distances of all rows of XA from all of XB. Shapes: (n, d), (m, d) -> (n, m).
+    """The distances from all rows of XA to all of XB. Shapes: (n, d), (m, d) -> (n, m).
 
     >>> import autoflow as af
     >>> from autoflow.scipy.spatial import distance
@@ -59,7 +59,7 @@ def cdist(XA: Any, XB: Any, metric: Any = "euclidean", **options: Any) -> Any:  
 
 
 def pdist(X: Any, metric: Any = "euclidean", **options: Any) -> Any:  # noqa: N803
-    """The distances of all pairs of rows, (0, 1), (0, 2) ... Shapes: (n, d) -> (n (n − 1) / 2,)."""
+    """The distances between all pairs of rows, (0, 1), (0, 2) ... Shapes: (n, d) -> (n (n − 1) / 2,)."""
     x = as_array(X)
     n, _ = x.shape
     i, j = np.triu_indices(n, 1)

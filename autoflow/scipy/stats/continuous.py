@@ -1,14 +1,14 @@
 """All methods of a distribution on the line, by its standard form: z = (x − loc)/scale.
 
-First what all distributions share: a call means shape parameters, then ``loc`` (and ``scale``), by position or by name.
+First what all distributions share: a call takes shape parameters, then ``loc`` (and ``scale``), by position or by name.
 
-A distribution of real numbers says for the standard form, with its shape parameters: ``_support``, ``_logpdf``,
+A distribution of real numbers defines for the standard form, with its shape parameters: ``_support``, ``_logpdf``,
 ``_cdf``, ``_sf``, ``_ppf`` and ``_isf`` (the inverses of the last two), ``_mean``, ``_var``, ``_entropy`` (numbers, or
 functions of the shape parameters); and ``_logcdf``, ``_logsf`` where the logarithm of ``_cdf``, ``_sf`` would vanish or
-lose digits. A density zᶜ (1 − z)ᵉ eʳ says c, e and r instead, as ``_powers``; e is None for no power of 1 − z.
+lose digits. For a density zᶜ (1 − z)ᵉ eʳ it defines c, e and r, as ``_powers``; e is None without a power of 1 − z.
 
-What is one formula is written as in a row of the table of rules, and formulas that belong together share a row: the
-lower tail stands beside the upper one. The rest are methods. Where loc and scale come in is written here, once.
+A single formula is written as in a row of the table of rules, and formulas that belong together share a row: the lower
+tail stands beside the upper one. The rest are methods. How loc and scale come in is written here, once.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     from ...nodes.nodes import Node
 
 
-FORMULA: Any = None  # what a distribution says for itself, or leaves out
+FORMULA: Any = None  # what a distribution defines itself, or leaves out
 
 # ---------------------------------------------------------------- what a call of a distribution means
 
 
 class Distribution:
-    """What all distributions share. A subclass says the names of its ``_parameters``, in SciPy's order, and the
-    ``_defaults`` of the last ones; its methods are those of SciPy.
+    """What all distributions share. A subclass has the names of its ``_parameters``, in SciPy's order, and the
+    ``_defaults`` of the last ones; its methods are SciPy's.
 
     Calling it freezes it: ``norm(1.0, 2.0).logpdf(x)`` is ``norm.logpdf(x, 1.0, 2.0)``.
     """
@@ -55,7 +55,7 @@ class Distribution:
         return Frozen(self, self._bind("", args, named))
 
     def __getattr__(self, name: str) -> Any:
-        """What has no rule is SciPy's: ``fit``, ``interval``, ``support`` ..."""
+        """Methods without a rule are SciPy's: ``fit``, ``interval``, ``support`` ..."""
         if name.startswith("_") or name == "requires_grad":
             raise AttributeError(name)
         return getattr(self._scipys(), name)
@@ -82,13 +82,13 @@ class Distribution:
         values = {**dict(self._defaults), **values, **named}
         if missing := [name for name in names if name not in values]:
             raise TypeError(f"{call} needs {', '.join(missing)} as well")
-        given = [getattr(v, "covariance", v) for v in map(values.get, names)]  # of one of SciPy's Covariance
+        given = [getattr(v, "covariance", v) for v in map(values.get, names)]  # from SciPy's class Covariance
         # Whole numbers of few bits would overflow, and their logarithms would be in half precision.
         kept = (float, int, type(None))
         return tuple([v if type(v) in kept else widen(as_array(v), np.float16, "iub") for v in given])
 
     def _as_wide(self, z: Any, loc: Any) -> Array:
-        """A number of the distribution that does not move with loc, but has its shape, as SciPy's."""
+        """A number of the distribution that does not move with loc, but has its shape, as in SciPy."""
         z, shape = as_array(z), np.shape(numbers_of(loc))
         return z if shape in ((), z.shape) else np.broadcast_to(z, np.broadcast_shapes(z.shape, shape))
 
@@ -139,7 +139,7 @@ def chosen(inside: Array, z: Array, otherwise: Any, ok: Array) -> Array:
 
 
 def harmless(inside: Array, z: Any, middle: float) -> Any:
-    """z; where it is not ``inside``, a number from which everything can be computed, so that no NaN arises there."""
+    """z; outside, a number ``middle`` from which everything can be computed, so that no NaN arises."""
     if is_on_host(inside) and np.all(inside):
         return z
     return np.where(inside, z, middle)
@@ -149,8 +149,8 @@ def with_limits(
     compute: Any, operands: list[tuple[Any, float]], inside: Array, otherwise: Any, ok: Array, flat: Any = None
 ) -> Array:
     """compute(operands) where ``inside``, else the constant ``otherwise``, NaN where not ``ok``. No 0 · ∞ comes back:
-    where a result is constant, its operands are replaced before anything is computed, each by the harmless number that
-    it comes with. It is constant outside, and where ``flat`` says so of its values: where a density underflows, the
+    where a result is constant, its operands are replaced before anything is computed, each by the harmless number
+    beside it. It is constant outside, and where ``flat`` is true for its value: where a density underflows, the
     derivative of its exponent may overflow.
     """
     inside = inside & ok
@@ -170,7 +170,7 @@ def has_history(*xs: Any) -> bool:
 
 
 def refuse_history(name: str, parameters: tuple[str, ...], values: tuple[Any, ...], instead: str) -> None:
-    """Draws that do not move with their parameters would lose the gradient."""
+    """Refuse nodes as parameters that draws do not move with: their gradient would be lost."""
     if held := [word for word, value in zip(parameters, values, strict=True) if has_history(value)]:
         raise NoRuleError(
             f"draws of af.stats.{name} do not move with {', '.join(held)}, so the gradient of the node there would be "
@@ -179,15 +179,15 @@ def refuse_history(name: str, parameters: tuple[str, ...], values: tuple[Any, ..
 
 
 def draw_with_scipy(name: str, values: Iterable[Any], size: Any, random_state: Any) -> Array:
-    """SciPy's draws, which are plain. scipy.stats takes a second to load: so it is loaded here, and only then."""
+    """SciPy's draws, which are plain. scipy.stats takes a second to load, so it is loaded here, at the first draw."""
     import scipy.stats
 
     return getattr(scipy.stats, name).rvs(*map(numbers_of, values), size=size, random_state=random_state)
 
 
 def size_of(size: Any, *values: Any) -> tuple[int, ...]:
-    """The shape of the draws: ``size``, or that of the parameters. Each of these has draws of its own. (Axes of length
-    1 before those of ``size`` do not count, as in SciPy.)"""
+    """The shape of the draws: ``size``, or that of the parameters, each of which has its own draws. (Leading axes of
+    length 1 before those of ``size`` are ignored, as in SciPy.)"""
     shape = np.broadcast_shapes(*[np.shape(numbers_of(v)) for v in values])
     size = shape if size is None else (int(size),) if np.ndim(size) == 0 else tuple([int(n) for n in size])
     if math.prod(np.broadcast_shapes(shape, size)) != math.prod(size):
@@ -199,14 +199,13 @@ def size_of(size: Any, *values: Any) -> tuple[int, ...]:
 
 
 def formulas(*functions: Callable[..., Any]) -> tuple[Any, ...]:
-    """Formulas written in one row of a class, functions of the point and the shape parameters: they take no
-    ``self``."""
+    """Formulas in one row of a class: functions of the point and the shape parameters, without ``self``."""
     return tuple([staticmethod(f) for f in functions])
 
 
 def tails_of(other: Continuous, operands: Callable[..., tuple[Any, ...]], *, mirrored: bool = False) -> tuple[Any, ...]:
-    """``_cdf``, ``_sf``, ``_logcdf`` and ``_logsf`` by those of another distribution: ``operands`` makes its point and
-    its shape parameters of ours. ``mirrored``: its point falls where ours rises, so that the tails change places."""
+    """``_cdf``, ``_sf``, ``_logcdf`` and ``_logsf`` from another distribution: ``operands`` computes its point and
+    shape parameters from ours. ``mirrored``: its point falls as ours rises, so the tails are swapped."""
     names = ("_sf", "_cdf", "_logsf", "_logcdf") if mirrored else ("_cdf", "_sf", "_logcdf", "_logsf")
     return formulas(*[lambda *xs, name=name: getattr(other, name)(*operands(*xs)) for name in names])
 
@@ -215,7 +214,7 @@ RANGE = 1e-300, 1e300
 
 
 def within_range(z: Array, d: Array) -> Array:
-    """z = d/scale; where that is 0 or infinite though d is not, an end of the range of numbers. Plain."""
+    """z = d/scale; where that is 0 or infinite although d is not, an end of the range of numbers. Plain."""
     gone = ((z == 0) & (d != 0)) | (np.isinf(z) & np.isfinite(d))
     if is_on_host(gone) and not np.any(gone):
         return z
@@ -233,10 +232,10 @@ class Continuous(Distribution):
 
     _shapes: tuple[str, ...] = ()
     _support: tuple[float, float] = (-math.inf, math.inf)
-    _middle = 0.5  # a point inside of every support but that of pareto
+    _middle = 0.5  # a point inside every support except that of pareto
     _defaults = ("loc", 0), ("scale", 1)
     _order = FORMULA  # p of the shape parameters: cdf ~ zᵖ at 0, where the support begins; else sf ~ z⁻ᵖ at infinity
-    _drawn_by = ""  # SciPy's name of the standard form, if it is not that of the distribution
+    _drawn_by = ""  # SciPy's name for the standard form, if it is not that of the distribution
 
     def __init_subclass__(cls) -> None:
         cls._parameters = (*cls._shapes, "loc", "scale")
@@ -244,7 +243,7 @@ class Continuous(Distribution):
     # -- the standard form ---------------------------------------------------------------------------------------------
 
     def _valid(self, *shapes: Any) -> Any:
-        """Is there such a distribution? Plain."""
+        """Does such a distribution exist? Plain."""
         return functools.reduce(operator.and_, [numbers_of(v) > 0 for v in shapes], True)
 
     def _standard(self, call: str, args: Any, named: Any) -> tuple[list[Any], Any, Any]:
@@ -255,10 +254,10 @@ class Continuous(Distribution):
     # -- at a point ----------------------------------------------------------------------------------------------------
 
     def _at(self, method: str, x: Any, args: Any, named: Any, *, closed: bool, below: float, above: float) -> Array:
-        """The standard form's method at z inside of the support, with its ends or without; ``below``, ``above``."""
+        """The standard form's method inside the support (``closed``: with its ends); elsewhere ``below``, ``above``."""
         shapes, loc, scale = self._standard(method[1:], args, named)
         x = floats(x)
-        with np.errstate(all="ignore"):  # outside of the support, and of parameters that make no distribution
+        with np.errstate(all="ignore"):  # outside the support, or if the parameters are invalid
             away, (low, high) = numbers_of(x) - numbers_of(loc), self._support
             exact = away / numbers_of(scale)
             at = within_range(exact, away)
@@ -287,7 +286,7 @@ class Continuous(Distribution):
         return d if _is(scale, 1) else d / scale
 
     def _beyond(self, method: str, at: Array) -> Any:
-        """Where z is beyond the range of numbers, and the logarithm goes on as that of a power; None for nowhere."""
+        """Where z is beyond the range of numbers, and the logarithm continues as that of a power; None for nowhere."""
         tiny, huge = RANGE
         if self._order is None or (method == "_logpdf" and self._powers is not None):
             return None
@@ -299,9 +298,9 @@ class Continuous(Distribution):
         return None if found is None or (is_on_host(found) and not np.any(found)) else found
 
     def _standard_form(self, method: str, d: Array, z: Array, scale: Any, shapes: Any) -> Array:
-        """The method of the standard form at z. A density, or its logarithm, is that at d = scale z: a power of z is
-        one of d and one of scale. Each has its limit at 0, where the derivative with respect to z may be infinite and
-        dz/dscale is 0."""
+        """The method of the standard form at z. A density, or its logarithm, is taken at d = scale z: a power of z is a
+        power of d times one of scale. Each has its limit at 0, where the derivative with respect to z may be infinite
+        and dz/dscale is 0."""
         if method not in ("_logpdf", "_pdf"):
             return getattr(self, method)(z, *shapes)
         if self._powers is None:
@@ -314,7 +313,7 @@ class Continuous(Distribution):
         return (log_powers if method == "_logpdf" else times_powers)(*together(c, d, e, z, rest))
 
     def _flat(self, method: str, at: Array, shapes: list[Any], value: Array) -> Any:
-        """Where the function is constant as far as numbers go, though it is inside: its slope is 0."""
+        """Where the function is constant to the last digit, although inside: its slope is 0 there."""
         if method == "_logpdf":
             return False
         if method == "_pdf":
@@ -330,11 +329,11 @@ class Continuous(Distribution):
         return full if "log" in method else full | (value == 0)
 
     def logpdf(self, x: Any, *args: Any, **named: Any) -> Node:
-        """The logarithm of the density; −∞ outside of the support. Shapes broadcast."""
+        """The logarithm of the density; −∞ outside the support. Shapes broadcast."""
         return self._at("_logpdf", x, args, named, closed=True, below=-math.inf, above=-math.inf)
 
     def pdf(self, x: Any, *args: Any, **named: Any) -> Node:
-        """The density; 0 outside of the support."""
+        """The density; 0 outside the support."""
         return self._at("_pdf", x, args, named, closed=True, below=0.0, above=0.0)
 
     def cdf(self, x: Any, *args: Any, **named: Any) -> Node:
@@ -366,7 +365,7 @@ class Continuous(Distribution):
             return move(z, loc, scale)
 
     def ppf(self, q: Any, *args: Any, **named: Any) -> Node:
-        """The quantile: the x with cdf(x) = q. NaN where q is no probability."""
+        """The quantile: the x with cdf(x) = q. NaN where q is not a probability."""
         return self._inverse("_ppf", q, args, named, self._support)
 
     def isf(self, q: Any, *args: Any, **named: Any) -> Node:
@@ -409,8 +408,8 @@ class Continuous(Distribution):
     def rvs(self, *args: Any, size: Any = None, random_state: Any = None, **named: Any) -> Node:
         """Draws: SciPy's, for the same parameters and ``random_state``, and they move with nodes among the parameters.
 
-        x = loc + scale z moves with loc and scale. With a shape parameter a draw z moves so that its cdf stays as it
-        is: it is computed again as the quantile of its own probability, equal up to rounding.
+        x = loc + scale z moves with loc and scale. With a shape parameter a draw z moves so that its cdf stays the
+        same: it is computed again as the quantile of its own probability, equal up to rounding.
 
         >>> import autoflow as af
         >>> from autoflow import stats
@@ -443,7 +442,7 @@ class Continuous(Distribution):
 
 
 class Symmetric(Continuous):
-    """A distribution with its middle at 0: what is above z has the probability of what is below −z."""
+    """A distribution symmetric around 0: the probability above z is that below −z."""
 
     _sf: Any = lambda self, z, *shapes: self._cdf(-z, *shapes)
     _logsf: Any = lambda self, z, *shapes: self._logcdf(-z, *shapes)

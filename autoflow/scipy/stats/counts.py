@@ -1,6 +1,6 @@
 """Distributions of whole numbers. The parameters have derivatives; a count is a plain number.
 
-A subclass says with its parameters: ``_valid``, whether there is such a distribution; ``_low`` and ``_high``, the
+A subclass defines, given its parameters: ``_valid``, whether such a distribution exists; ``_low`` and ``_high``, the
 smallest and the largest count; ``_powers`` of the probability, ``_cdf``, ``_sf``, ``_logcdf``, ``_logsf`` of a count in
 between; ``_mean``, ``_var`` (as powers, see ``_spread``). The first three get plain parameters.
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Counts(Distribution):
-    """A distribution of counts, moved by ``loc``."""
+    """A distribution of counts, shifted by ``loc``."""
 
     _shapes: tuple[str, ...] = ()
     _low = 0
@@ -41,7 +41,7 @@ class Counts(Distribution):
     # -- at a count ----------------------------------------------------------------------------------------------------
 
     def logpmf(self, k: Any, *args: Any, **named: Any) -> Node:
-        """The logarithm of the probability of k; −∞ where k is no count."""
+        """The logarithm of the probability of k; −∞ where k is not a count."""
         return self._at("_logpmf", k, args, named, -math.inf, -math.inf)
 
     def pmf(self, k: Any, *args: Any, **named: Any) -> Node:
@@ -94,7 +94,7 @@ class Counts(Distribution):
         return self._spread(0.5, "std", args, named)
 
     def _spread(self, power: float, call: str, args: Any, named: Any) -> Array:
-        """The variance to this power: by powers of its factors, so that its derivative is right where one is 0."""
+        """The variance to this power, by powers of its factors, so that its derivative is right where one is 0."""
         *shapes, loc = self._bind(call, args, named)
         ok = self._valid(*map(numbers_of, shapes))
         n, c, p, e = self._var(*shapes)
@@ -103,7 +103,7 @@ class Counts(Distribution):
             return self._as_wide(chosen(ok, rate if n is None else n**power * rate, np.nan, ok), loc)
 
     def rvs(self, *args: Any, size: Any = None, random_state: Any = None, **named: Any) -> Node:
-        """Draws: SciPy's. A count does not move with its parameters, so nodes among them are refused."""
+        """SciPy's draws. A count does not move with its parameters, so nodes among them are refused."""
         if len(args) == len(self._parameters) + 1 and size is None:
             args, size = args[:-1], args[-1]
         values = self._bind("rvs", args, named)
@@ -127,7 +127,7 @@ class Poisson(Counts):
 
 
 class Binomial(Counts):
-    """``binom(n, p)``: of n trials, the number of those that succeed."""
+    """``binom(n, p)``: the number of successes in n trials."""
 
     _name, _shapes = "binom", ("n", "p")
     _valid, _high = formulas(lambda n, p: (n >= 0) & (np.floor(n) == n) & (p >= 0) & (p <= 1), lambda n, p: n)
@@ -145,7 +145,7 @@ class Bernoulli(Counts):
     _name, _shapes = "bernoulli", ("p",)
     _valid, _high = formulas(lambda p: (p >= 0) & (p <= 1), lambda p: 1)
     _powers = staticmethod(lambda k, p: (k, p, 1 - k, p, 0.0))
-    # the tails are those at k = 0, the only count below the largest one
+    # the tails at k = 0, the only count below the largest one
     _cdf, _sf = formulas(lambda k, p: 0 * k + (1 - p), lambda k, p: 0 * k + p)
     _logcdf, _logsf = formulas(lambda k, p: 0 * k + np.log1p(-p), lambda k, p: 0 * k + np.log(p))
     _mean, _var = formulas(lambda p: 1.0 * p, lambda p: (None, 1.0, p, 1.0))
@@ -183,7 +183,7 @@ class Geometric(Counts):
         return branch(low, p, lambda p: -np.expm1(k * np.log1p(-p)), lambda p: 1 - self._sf(k, p), (0.25, 0.5))
 
     def _logcdf(self, k: Array, p: Any) -> Array:
-        """log(1 − (1 − p)ᵏ): of a small p by the logarithm, and of a large one by the power."""
+        """log(1 − (1 − p)ᵏ): for a small p by the logarithm, for a large one by the power."""
         low = numbers_of(p) < 0.5
         return branch(low, p, lambda p: log1mexp(-k * np.log1p(-p)), lambda p: np.log1p(-self._sf(k, p)), (0.25, 0.5))
 
@@ -196,8 +196,8 @@ poisson, binom, bernoulli, nbinom, geom = Poisson(), Binomial(), Bernoulli(), Ne
 class Dirichlet(Distribution):
     """``dirichlet(alpha)``: of x (k,) or (k, n) with Σ x = 1 along the first axis, and alpha (k,).
 
-    The last element of x may be left out: it is what is missing to 1. An x off the simplex (negative, or Σ x is not 1)
-    is a ValueError, as SciPy's. By x it has all partial derivatives, as if its elements were free.
+    The last element of x may be left out, as it follows from Σ x = 1. An x off the simplex (negative, or Σ x ≠ 1) is a
+    ValueError, as in SciPy. Its gradient has all partial derivatives, as if the elements of x were free.
     """
 
     _name, _parameters = "dirichlet", ("alpha",)
@@ -222,7 +222,7 @@ class Dirichlet(Distribution):
         return as_array(np.exp(self.logpdf(x, *args, **named)))
 
     def rvs(self, alpha: Any, size: Any = 1, random_state: Any = None) -> Node:
-        """Draws (*size, k): gamma variables, divided by their sum; they move with alpha."""
+        """Draws (*size, k): gamma variables divided by their sum, which move with alpha."""
         alpha = self._alpha("rvs", (alpha,), {})
         if not has_gradient([alpha]):
             return draw_with_scipy(self._name, (alpha,), size, random_state)
@@ -234,15 +234,15 @@ class Dirichlet(Distribution):
         (alpha,) = self._bind(method, args, named)
         alpha = as_array(alpha)
         if alpha.ndim != 1 or (is_on_host(alpha) and not np.all(numbers_of(alpha) > 0)):
-            raise ValueError("dirichlet: alpha is a vector of positive numbers")
+            raise ValueError("dirichlet: alpha has to be a vector of positive numbers")
         return alpha
 
 
 class MultivariateNormal(Distribution):
     """``multivariate_normal(mean, cov)``: of x (..., k), mean (k,), cov (k, k) positive definite.
 
-    With ``allow_singular`` the covariance may be of a smaller rank: then the density is that on the space that it
-    spans (its logarithm is −∞ elsewhere), and it is differentiated for a rank that stays.
+    With ``allow_singular`` the covariance may have a lower rank: then the density is that on the space that it spans
+    (its logarithm is −∞ elsewhere), and derivatives hold while the rank stays the same.
     """
 
     _name, _parameters = "multivariate_normal", ("mean", "cov", "allow_singular")
@@ -262,7 +262,7 @@ class MultivariateNormal(Distribution):
     pdf = Dirichlet.pdf
 
     def entropy(self, *args: Any, **named: Any) -> Node:
-        """½ log det(2πe cov); with ``allow_singular`` of the rank and the values that are not 0."""
+        """½ log det(2πe cov); with ``allow_singular`` from the rank and the eigenvalues that are not 0."""
         _, cov, singular = self._given("entropy", 0, args, named)
         if singular:
             values, _, rank = self._spanned(cov)
@@ -271,7 +271,7 @@ class MultivariateNormal(Distribution):
         return 0.5 * cov.shape[0] * (LOG_2PI + 1) + np.sum(np.log(np.diagonal(low)))
 
     def rvs(self, mean: Any = 0, cov: Any = 1, size: Any = 1, random_state: Any = None) -> Node:
-        """Draws (*size, k): SciPy's, which move as mean + l ε with the Cholesky factor l of cov. cov is regular."""
+        """SciPy's draws (*size, k), which move as mean + l ε with the Cholesky factor l of a regular cov."""
         _, cov, _ = self._given("rvs", 0, (mean, cov), {})
         mean = as_array(0 if mean is None else mean) + np.zeros(cov.shape[0])
         x = np.asarray(draw_with_scipy("multivariate_normal", (mean, cov), size, random_state))
@@ -292,7 +292,7 @@ class MultivariateNormal(Distribution):
         return (d if d.ndim and d.shape[-1] == cov.shape[0] else d[..., None]), cov, bool(singular)
 
     def _spanned(self, cov: Array) -> tuple[Array, Array, int]:
-        """The eigenvalues of cov that are not 0, their vectors, and how many. What counts as 0 is SciPy's."""
+        """The eigenvalues of cov that are not 0 by SciPy's criterion, their vectors, and how many."""
         values, vectors = np.linalg.eigh(cov)
         size = np.abs(numbers_of(values))
         limit = 1e6 * np.finfo(size.dtype).eps * size.max()
@@ -316,8 +316,8 @@ class Wishart(Distribution):
     _name, _parameters = "wishart", ("df", "scale")
 
     def rvs(self, df: Any, scale: Any, size: Any = 1, random_state: Any = None) -> Node:
-        """Draws (*size, p, p): SciPy's, which move as l a aᵀ lᵀ with the Cholesky factor l of scale. In the
-        triangular a (Bartlett's) the squares on the diagonal are χ² variables of df, df − 1 ...: these move with df."""
+        """SciPy's draws (*size, p, p), which move as l a aᵀ lᵀ with the Cholesky factor l of scale. In Bartlett's
+        triangular a the squares on the diagonal are χ² variables of df, df − 1 ..., which move with df."""
         df, scale = as_array(df), as_array(scale)
         scale = scale if scale.ndim == 2 else np.diag(scale) if scale.ndim == 1 else scale.reshape(1, 1)
         p = scale.shape[0]

@@ -4,8 +4,8 @@ First those whose functions are exponentials, logarithms and powers. The lower t
 their inverses ``_ppf`` and ``_isf`` take a probability q. Tails are written so that neither end is a difference from 1:
 ``_sf`` is never 1 − ``_cdf``, and the logarithms reach as far as numbers do.
 
-Then those by the error function and the incomplete integrals: normal, gamma, beta and t. Where a tail is too small for
-a number, its logarithm is that of ``rules/distributions.py``.
+Then those with error functions and incomplete integrals: normal, gamma, beta and t. Where a tail is too small for a
+number, its logarithm comes from ``rules/distributions.py``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def log1mexp(x: Array) -> Array:
 
 
 def log1mexp_exp(x: Array) -> Array:
-    """log(1 − exp(−eˣ)): far below that is x, where eˣ may be too small for a number."""
+    """log(1 − exp(−eˣ)), which is x for a very negative x, where eˣ may be too small for a number."""
     return branch(numbers_of(x) < -37, x, lambda x: x, lambda x: log1mexp(np.exp(x)), (0, 0))
 
 
@@ -66,7 +66,7 @@ class Weibull(Continuous):
     _name, _shapes, _support = "weibull_min", ("c",), (0.0, math.inf)
 
     def _powers(self, z: Array, c: Any) -> Any:
-        steep = (numbers_of(z) == 0) & (numbers_of(c) < 1)  # there zᶜ⁻¹ is infinite, and outdoes the slope of zᶜ
+        steep = (numbers_of(z) == 0) & (numbers_of(c) < 1)  # there zᶜ⁻¹ is infinite, and exceeds the slope of zᶜ
         return c - 1.0, None, np.log(c) - np.where(steep, 0, np.where(steep, 1, z) ** c)
 
     _order = staticmethod(lambda c: c)
@@ -127,7 +127,7 @@ class Cauchy(Symmetric):
         return np.where(far, -np.log(-math.pi * beyond), np.where(upper, above, np.log(np.arctan2(1, -near) / math.pi)))
 
     def _ppf(self, q: Array) -> Array:
-        """Of what is missing to 0, ½ or 1, whichever is nearest: there π q has no digits to lose."""
+        """From the distance to 0, ½ or 1, whichever is nearest, so that π q loses no digits."""
         upper, middle = numbers_of(q) > 0.75, np.absolute(numbers_of(q) - 0.5) <= 0.25
         end = np.where(middle, 0.25, np.where(upper, q - 1, q))
         return np.where(middle, np.tan(math.pi * (np.where(middle, q, 0.5) - 0.5)), -1 / np.tan(math.pi * end))
@@ -142,7 +142,7 @@ class Logistic(Symmetric):
 
 
 class GumbelRight(Continuous):
-    """``gumbel_r``: of a maximum; the distribution function is exp(−e⁻ᶻ)."""
+    """``gumbel_r``: for a maximum; the distribution function is exp(−e⁻ᶻ)."""
 
     _name, _mean, _var, _entropy = "gumbel_r", EULER, math.pi**2 / 6, EULER + 1
     _logpdf = staticmethod(lambda z: -np.where(numbers_of(z) == -np.inf, 0, z) - np.exp(-z))  # −∞ at −∞, not ∞ − ∞
@@ -152,7 +152,7 @@ class GumbelRight(Continuous):
 
 
 class GumbelLeft(GumbelRight):
-    """``gumbel_l``: of a minimum; −z has the other one."""
+    """``gumbel_l``: for a minimum; −z has the distribution ``gumbel_r``."""
 
     _name, _mean = "gumbel_l", -EULER
     _logpdf = staticmethod(lambda z: GumbelRight._logpdf(-z))
@@ -176,7 +176,7 @@ class Normal(Symmetric):
 
 
 class LogNormal(Continuous):
-    """``lognorm(s)``: log z is normal with deviation s. Its functions take log z, which has a wider range than z."""
+    """``lognorm(s)``: log z is normal with deviation s. The functions take log z, which has a wider range than z."""
 
     _name, _shapes, _support = "lognorm", ("s",), (0.0, math.inf)
 
@@ -192,7 +192,7 @@ class LogNormal(Continuous):
     _cdf, _sf, _logcdf, _logsf = tails_of(Normal(), lambda log, s: (log / s,))
 
     def _ppf(self, q: Array, s: Any) -> Array:
-        """At 0 the slope is ∞, and 0 with respect to s, as for a root: there the exponential would give 0 · ∞."""
+        """At 0 the slope is ∞, and 0 with respect to s, as for a root: the exponential would give 0 · ∞ there."""
         return branch(numbers_of(q) == 0, q, np.sqrt, lambda q: np.exp(s * special.ndtri(q)), (1, 0.5))
 
     def _isf(self, q: Array, s: Any) -> Array:
@@ -204,8 +204,8 @@ class LogNormal(Continuous):
 
 
 def gamma_powers(z: Array, a: Any) -> tuple[Array, None, Array]:
-    """c, None and r of the density zᶜ eʳ. For a large a both numbers are larger than the result has digits; then c is
-    0, and r is by Stirling's series (DLMF 5.11.3) and z − a, which has no error near the middle."""
+    """c, None and r of the density zᶜ eʳ. For a large a both terms are so large that the result would lose its digits;
+    then c is 0, and r comes from Stirling's series (DLMF 5.11.3) and z − a, which has no error near the middle."""
     far = (numbers_of(a) > 1e5) & (numbers_of(z) > 0)
     near, large, at = np.where(far, 1, a), np.where(far, a, 1e5), np.where(far, z, 1e5)
     d, low = at - large, numbers_of(at) < 0.5 * numbers_of(large)
@@ -234,7 +234,7 @@ class Gamma(Continuous):
 
 
 class ChiSquared(Gamma):
-    """``chi2(df)``: twice what has the gamma distribution of a = df/2."""
+    """``chi2(df)``: twice a gamma variable with a = df/2."""
 
     _name, _shapes, _drawn_by = "chi2", ("df",), "gamma"
 
@@ -255,7 +255,7 @@ class Beta(Continuous):
     _mean, _var = formulas(lambda a, b: a / (a + b), lambda a, b: a * b / ((a + b) ** 2 * (a + b + 1)))
 
     def _entropy(self, a: Any, b: Any) -> Array:
-        """Of the entropies of the gamma distributions of a, b and a + b, so that large numbers do not cancel."""
+        """From the entropies of the gamma distributions with a, b and a + b, so that large numbers do not cancel."""
         return gamma._entropy(a) + gamma._entropy(b) - gamma._entropy(a + b) - special.psi(a + b)
 
 
@@ -265,7 +265,7 @@ class StudentsT(Symmetric):
     _name, _shapes, _order = "t", ("df",), staticmethod(lambda df: df)
 
     def _standard(self, call: str, args: Any, named: Any) -> tuple[list[Any], Any, Any]:
-        """For df = ∞ it is the normal distribution, which has the same numbers as that of df = 1e30."""
+        """For df = ∞ it is the normal distribution, which has the same numbers as df = 1e30."""
         (df,), loc, scale = super()._standard(call, args, named)
         return [harmless(np.not_equal(numbers_of(df), np.inf), df, 1e30)], loc, scale
 
