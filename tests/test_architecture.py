@@ -359,10 +359,10 @@ def test_import_loads_only_the_core():
         "backprop.opening", "backprop.passes", "base", "base.errors", "base.lazy", "base.modes",
         "base.numbering", "base.process", "base.pytree", "base.spellings", "base.transformed", "base.types",
         "forward", "forward.array_methods", "forward.callers", "forward.closures", "forward.dispatch",
-        "forward.node_methods", "forward.operators", "forward.recording", "nodes", "nodes.coercion",
-        "nodes.cuts", "nodes.grads", "nodes.nodes", "nodes.numpy_warnings", "nodes.printing", "nodes.rebinding",
-        "nodes.records", "nodes.versions", "program", "program.places", "rules", "table", "transforms",
-        "transforms.evaluation", "transforms.gradient",
+        "forward.node_methods", "forward.operators", "forward.recording", "forward.templates", "nodes",
+        "nodes.coercion", "nodes.cuts", "nodes.grads", "nodes.nodes", "nodes.numpy_warnings", "nodes.printing",
+        "nodes.rebinding", "nodes.records", "nodes.versions", "program", "program.places", "rules", "table",
+        "transforms", "transforms.evaluation", "transforms.gradient",
     }  # fmt: skip
 
 

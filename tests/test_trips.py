@@ -74,7 +74,7 @@ def calls(way, made, places=False):
     seen = []
 
     def look(frame, event, _):
-        file = frame.f_code.co_filename
+        file = frame.f_code.co_filename.partition(": ")[0]  # the text of a function is in that file
         if event == "call" and file.startswith(ROOT) and file.startswith(PLACES) is places:
             seen.append(file)
 

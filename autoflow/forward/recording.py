@@ -25,15 +25,16 @@ from ..base.pytree import tree_map
 from ..nodes import nodes, versions
 from ..nodes.coercion import WHY, array_of, content, holds_node, plain_array, wants_numbers
 from ..nodes.cuts import Cut, note_cut, text_of
-from ..nodes.nodes import NodeRole, Operation, Variable, VariableRole, View, new_record, on_memory, set_flags, value_of
+from ..nodes.nodes import NodeRole, Operation, Variable, VariableRole, View, new_record, on_memory, value_of
 from ..nodes.rebinding import check_left
-from ..nodes.records import Extras, Record
-from ..nodes.versions import NEW, FreedArray, view_link
-from ..program.places import Activation, enter, getframe
+from ..nodes.records import Extras, Record  # noqa: F401 - in the text
+from ..nodes.versions import NEW, FreedArray, view_link  # noqa: F401 - in the text
+from ..program.places import Activation, enter, getframe  # noqa: F401 - in the text
 from ..table.blocks import FROM, in_blocks
 from ..table.indexing import getitem
 from ..table.shapes import Array, join_list
 from ..table.table import Rule
+from .templates import written_out
 
 # ---------------------------------------------------------------- operands: what an operation needs of each argument
 
@@ -281,9 +282,10 @@ def apply_one(rule: Rule, x: Any, parent: Any, inputs: tuple[Any, ...]) -> Any:
     return compute_one(rule, x, parent, options)
 
 
-def compute_one(rule: Rule, x: Any, parent: Any, options: tuple[Any, ...], depth: int = 4) -> Any:
-    """The same, where it is known that the options are simple: see SIMPLE. ``depth``: of the frame that called the
-    method or NumPy's function."""
+compute_one: Callable[..., Any] = written_out("""
+def compute_one(rule, x, parent, options, depth=4):
+    '''The same, where it is known that the options are simple: see SIMPLE. ``depth``: of the frame that called the
+    method or NumPy's function.'''
     a = x._value
     try:
         result = rule.compute(a, *options)
@@ -296,31 +298,17 @@ def compute_one(rule: Rule, x: Any, parent: Any, options: tuple[Any, ...], depth
     limit = switches.fast_path_limit
     if type(result) is not ndarray or a.size > limit or result.size > limit or result.dtype.kind not in "fc":
         return make_node(rule, result, (x, *options), [a, *options], (parent,), {}, ())
-    record = Record()
-    if switches.source:
-        frame = getframe(depth)
-        if type(place := frame.f_trace) is Activation:
-            record.place = place
-            record.last = frame.f_lasti
-        else:
-            record.place, record.last = enter(frame)
-    record.rule = rule
-    record.parents = (parent,)
-    record.saved = (a, *options, result)
-    record.number, release = next(NEW)
-    record.count = rule.tick()
-    if release is not None:
-        record.release = release(record.number, record.parents)
-    record.extra = None
+    <record (parent,) | (a, *options, result) | None>
     if rule.view and is_view_of(result, a):
         node = result.view(Operation if parent is x else View)
         node._view = (record, x) if release is None else view_link(record, x)
     else:
         node = result.view(Operation)
-    set_flags(node, False)
+    nodes.set_flags(node, False)
     node._value = node._operand = result
     node._record = record
     return node
+""", globals())  # fmt: skip
 
 
 def call_explained(
