@@ -25,6 +25,7 @@ from ..nodes.grads import add_gradients, as_gradient_like, cast_gradient, check_
 from ..nodes.nodes import Array, NodeRole, VariableRole, constant_from, gradient_target, value_of
 from ..nodes.rebinding import check_left, original_of, rebound
 from ..nodes.records import Record
+from ..program.callers import user_frame
 from . import engine, opening
 from .hooks import LEAF_HOOKS, OpenRecord, Pair, hooks_of, run_hooks
 from .opening import on_arrays, on_nodes, wrap_by_modes
@@ -169,10 +170,10 @@ def start_of_pass(root: Any) -> Any:
         from .second_runs import codes_of_frame
 
         what = f"backward starts from a recorded node, not from {type(root).__name__} {str(root)[:60]}"
-        raise lost(what, taken_by(*codes_of_frame(versions.user_frame())))
+        raise lost(what, taken_by(*codes_of_frame(user_frame())))
     record = gradient_target(root)
     if record is None:
-        name = name_before(".backward(", versions.user_frame()) or root.name
+        name = name_before(".backward(", user_frame()) or root.name
         what = f"no gradient flows to {name}, a {type(root).__name__}, so there is nothing to go back to"
         raise lost(what, explain(root))
     if LEFT:

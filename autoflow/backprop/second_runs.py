@@ -38,6 +38,7 @@ from ..base.transformed import FunctionOfFunction
 from ..nodes.nodes import Array, NodeRole, VariableRole, value_of
 from ..nodes.records import Record
 from ..nodes.versions import FreedArray
+from ..program.callers import is_foreign
 from ..program.places import Activation, variables_of
 from ..table.bodies import names_in
 
@@ -49,7 +50,6 @@ LIMIT = 20_000  # objects; a function that reaches more is not searched further
 CONSTANTS = (
     int, float, complex, str, bytes, type(None), np.generic, np.dtype, types.CodeType, Record, Kind, Activation,
 )  # fmt: skip
-LIBRARIES = (sys.stdlib_module_names | {"numpy", "scipy", "autoflow", "dask", "distributed"}) - {"__main__"}
 # Their objects are in use by other threads, or reach all of the interpreter.
 BUSY = {"asyncio", "concurrent", "dask", "distributed", "logging", "multiprocessing", "queue", "threading"}
 
@@ -236,22 +236,6 @@ REFERENTS = ByType(referents_by_type)
 def is_busy(kind: type) -> bool:
     """Is this a type of objects that others may change meanwhile: a thread, pool, lock or queue?"""
     return any([str(cls.__module__).partition(".")[0] in BUSY for cls in kind.__mro__])
-
-
-def of_library(module: str | None) -> bool:
-    return str(module).partition(".")[0] in LIBRARIES  # Cython has types whose module is not a string
-
-
-@functools.cache
-def is_foreign(module: str | None) -> bool:
-    """Is it a module of Python, of this package or of another one that is installed? Such code is not searched; objects
-    of its classes are."""
-    if of_library(module):
-        return True
-    root = sys.modules.get(str(module).partition(".")[0])
-    file = getattr(root, "__file__", None) or " ".join(getattr(root, "__path__", ()))
-    # The user's script is, even if a tool that is installed runs it. Debian has the second folder.
-    return module != "__main__" and ("site-packages" in file or "dist-packages" in file)
 
 
 def is_users(x: Any) -> bool:

@@ -294,9 +294,10 @@ def create_operation(result: Any, opmethod: str, operands: tuple[Any, ...], name
     row = row if row is not None else custom_row(opmethod, len(inputs), None)
     if (layer := modes().layer) is not None:
         layer.doubt("Operation.create_node")
-    values, parents, constants, mutable = joint.split_inputs(inputs)
+    given = joint.split_inputs(inputs)
+    given.values.extend(row.defaults[row.operands :])
     array = leaf_array(result, None, True, inexact=True)
-    node = make_node(row, array, inputs, values + list(row.defaults[row.operands :]), parents, constants, mutable)
+    node = make_node(row, array, inputs, given)
     if name is not None:
         node.name = name
     return node

@@ -5,10 +5,10 @@ calls in about 0.4: take the plain arrays from the slots, compute, make a view, 
 (Constants, views, large results, ``no_grad``) goes to ``apply`` and ``make_node``.
 
 What each thing saves, measured one at a time: exact types instead of isinstance 40 ns; slots instead of a dict 170 ns;
-writing the stores out (``templates.py`` does) instead of calling a function for them 45 ns. A 0-d float64 result keeps the np.float64 beside
-its array (``_operand``), and arithmetic reads that: ``x * 2.0`` takes 0.3 µs less than on 0-d arrays, with the same
-bits. Small results keep all their operands, needed or not, so nothing has to be decided: memory matters only for large
-ones, and for those ``make_node`` decides.
+writing the stores out (``templates.py`` does) instead of calling a function for them 45 ns. A 0-d float64 result keeps
+the np.float64 beside its array (``_operand``), and arithmetic reads that: ``x * 2.0`` takes 0.3 µs less than on 0-d
+arrays, with the same bits. Small results keep all their operands, needed or not, so nothing has to be decided: memory
+matters only for large ones, and for those ``make_node`` decides.
 
 Before the closures comes a question: who computes if there is another class beside a node? A Quantity, a labelled
 array, a lazy one have NumPy's hooks as nodes have. NumPy calls one of them first; if it returns NotImplemented, the
@@ -32,11 +32,12 @@ import numpy as np
 from ..backends.registry import NODE_TYPES, registered_type
 from ..base.errors import MixedArraysError
 from ..base.modes import modes
-from ..nodes.coercion import kept_in, plain_array, refuse_halfway, wants_numbers
+from ..nodes.coercion import kept_in, plain_array, refuse_halfway
 from ..nodes.nodes import NodeRole, Operation, Variable, set_flags  # noqa: F401 - in the texts
 from ..nodes.records import Extras, Record  # noqa: F401 - in the texts
 from ..nodes.versions import COPY_BYTES, NEW, protect  # noqa: F401 - in the texts
-from ..program.places import Activation, enter, getframe  # noqa: F401 - in the texts
+from ..program.callers import getframe, wants_numbers  # noqa: F401 - in the texts
+from ..program.places import Activation, enter  # noqa: F401 - in the texts
 from ..rules import RULES
 from ..table.blocks import FROM, UFUNCS  # noqa: F401 - in the texts
 from ..table.outside import public_name
@@ -127,7 +128,7 @@ def unary(rule, depth=2):
             return recording.apply(rule, (x,))
         if x.size > switches.fast_path_limit:
             value = asarray(recording.call_explained(ufunc, (a,), rule, (x,), True))
-            return recording.make_node(rule, value, (x,), [a], (parent,), {}, ())
+            return recording.make_node(rule, value, (x,), ([a], (parent,), {}, ()))
         if parent is not x:
             a = x._operand
         value = z = ufunc(a)
@@ -166,7 +167,8 @@ def binary(rule, compute, numbers=True, depth=2):
         if value.size > switches.fast_path_limit:
             if plain is not None:
                 plain_array(b if plain else a)  # of objects: says why it cannot be
-            return recording.make_node(rule, value, (x, y), [a, b], (p, q), {}, () if plain is None else (plain,))
+            operands = [a, b], (p, q), {}, () if plain is None else (plain,)
+            return recording.make_node(rule, value, (x, y), operands)
         if plain is not None:
             a, b, extra = protect_operands(rule, a, b, plain)
         <node (p, q) | (a, b, z) | extra>
@@ -199,14 +201,13 @@ def general(rule: Rule, x: Any, y: Any, compute: Any) -> Any:
         return NotImplemented
     if modes().autocast is not None:
         return recording.apply(rule, (x, y))
-    values, parents, constants, mutable = recording.split_inputs((x, y))
+    operands = recording.split_inputs((x, y))
     if len(NODE_TYPES) > 1:
-        if (batch := recording.hidden_batch(values)) is not None:
-            return recording.apply_batched(batch, rule, (x, y), values, parents, constants, mutable, compute)
-        values = recording.one_family(rule, values)
-    z = recording.call_explained(compute, values, rule, (x, y), True)
-    z = z if type(z) in NODE_TYPES else asarray(z)
-    return recording.make_node(rule, z, (x, y), values, parents, constants, mutable)
+        if (batch := recording.hidden_batch(operands.values)) is not None:
+            return recording.apply_batched(batch, rule, (x, y), operands, compute)
+        recording.one_family(rule, operands.values)
+    z = recording.call_explained(compute, operands.values, rule, (x, y), True)
+    return recording.make_node(rule, z if type(z) in NODE_TYPES else asarray(z), (x, y), operands)
 
 
 def reflected(forward: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:

@@ -17,9 +17,10 @@ import numpy as np
 from ..base.errors import DataError, InPlaceError, LostGradientError, NoRuleError
 from ..base.lazy import later
 from ..base.modes import modes
-from ..nodes.coercion import refuse_halfway, wants_numbers
+from ..nodes.coercion import refuse_halfway
 from ..nodes.cuts import note_cut
 from ..nodes.nodes import NodeRole, constant_from, memory_of, read_only, value_of
+from ..program.callers import wants_numbers
 from ..rules import RULES
 from ..rules.variants import METHODS, VARIANTS, along_axes, chosen, computed_in
 from ..table.outside import ALLOCATORS, WRITERS, advice, is_plain, public_name

@@ -16,9 +16,10 @@ from typing import Any, NamedTuple
 from ..base.errors import LostGradientError, UnprovedWarning
 from ..base.modes import modes
 from ..base.numbering import now
-from ..program.places import FILES, Activation, getframe, is_passed
+from ..program.callers import getframe, user_frame
+from ..program.places import FILES, Activation, is_passed
 from .records import ancestors
-from .versions import user_frame, writer_since
+from .versions import writer_since
 
 
 class Cut(NamedTuple):

@@ -30,12 +30,13 @@ from ..base.lazy import later
 from ..base.modes import TRUE, modes
 from ..base.numbering import CONSTANT, VARIABLE, now
 from ..base.types import Array as Array
-from ..program.places import Activation, enter, getframe, here
+from ..program.callers import READERS, getframe, wants_numbers
+from ..program.places import Activation, enter, here
 from ..table.blocks import FROM
 from ..table.shapes import without_history
 from ..table.table import Rule
 from . import printing, versions
-from .coercion import READERS, leaf_array, refuse_reader, wants_numbers
+from .coercion import leaf_array, refuse_reader
 from .cuts import cut_here
 from .grads import checked_grad, read_grad, refuse_missing_grad
 from .records import Extras, Record, extend
@@ -388,6 +389,7 @@ else:
     Node, Variable, Constant, Operation, View = NUMPY.Node, NUMPY.Variable, NUMPY.Constant, NUMPY.Operation, NUMPY.View
 
 
+Holder: TypeAlias = Record | Variable  # what a gradient flows to
 ARGUMENT = "argument"
 set_flags: Any = np.ndarray.setflags  # called on nodes: set_flags(node, False) is write=False
 

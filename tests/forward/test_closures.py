@@ -10,7 +10,7 @@ import pytest
 
 import autoflow as af
 from autoflow.forward import closures, recording, templates
-from autoflow.program.places import OWN
+from autoflow.program.callers import OWN
 
 WRITTEN = closures.unary, closures.binary, recording.compute_one
 
