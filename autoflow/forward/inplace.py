@@ -101,11 +101,11 @@ def operands_of_write(x: Any, rule: Rule, inputs: tuple[Any, ...], partly: bool)
     """The operands and options of a write into x."""
     n = rule.operands
     operands = recording.split_inputs(inputs[:n])
-    for k in [k for k, constant in operands.constants.items() if constant is x]:
-        del operands.constants[k]  # no leaf of its own: what x was is the first operand
-    operands.values.extend(
-        inputs[n:] if partly else [recording.plain_option(v, rule, k) for k, v in enumerate(inputs[n:], n)]
-    )
+    for k in [*operands.constants]:
+        if operands.constants[k] is x:
+            del operands.constants[k]  # no leaf of its own: what x was is the first operand
+    for k, option in enumerate(inputs[n:], n):
+        operands.values.append(option if partly else recording.plain_option(option, rule, k))
     batch = recording.hidden_batch(operands.values) if len(NODE_TYPES) > 1 else None
     if batch is not None and hasattr(x._value, "batch_layer"):
         batch.lift_operands(rule, inputs, operands)

@@ -205,11 +205,6 @@ class Region:
         name = "__array_interface__" if issubclass(type(array), np.ndarray) else "__cuda_array_interface__"
         self.__array_interface__: Any = getattr(array, name, None)
 
-    def key(self) -> tuple[Any, ...] | None:
-        """Equal for equal regions."""
-        x = self.__array_interface__
-        return None if x is None else (x["data"][0], x["shape"], x["strides"], x["typestr"])
-
     def meets(self, array: Array) -> bool:
         """Do they share a byte? Exact where that is cheap, yes where it is not."""
         other = Region(array)
@@ -275,7 +270,8 @@ class Note:
     def __init__(self, array: Array, where: str) -> None:
         owner = owner_of(array)
         self.log, self.region, self.where = log_of(owner), Region(array), where
-        self.key = self.region.key()
+        x = self.region.__array_interface__  # the key is equal for equal regions
+        self.key = None if x is None else (x["data"][0], x["shape"], x["strides"], x["typestr"])
         self.whole = array.nbytes == owner.nbytes  # not the real part of complex numbers, which has as many elements
         self.before = self.log.writes.get(self.key)
 

@@ -153,6 +153,7 @@ def is_cell(file: str) -> bool:
     return "<" in file or "ipykernel" in file
 
 
+@functools.lru_cache(1000)
 def is_packages(file: str) -> bool:
     """Is this file one of autoflow's, of Python's library or of an installed package?"""
     return file.startswith(OWN) or is_library(file)
