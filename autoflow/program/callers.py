@@ -148,11 +148,6 @@ def is_foreign(module: str | None) -> bool:
 # ---------------------------------------------------------------- by files
 
 
-def is_cell(file: str) -> bool:
-    """Is it a cell of a notebook, or was it typed at a prompt? Those are compiled statement by statement."""
-    return "<" in file or "ipykernel" in file
-
-
 @functools.lru_cache(1000)
 def is_packages(file: str) -> bool:
     """Is this file one of autoflow's, of Python's library or of an installed package?"""

@@ -18,8 +18,7 @@ from itertools import groupby
 from types import CodeType
 from typing import Any
 
-from .callers import is_cell
-from .places import LATER, Activation
+from .places import LATER, Activation, is_cell
 from .source import COMPREHENSIONS, COUNT, RETURNED, Expression, Place, Target, expression_of, find, is_path, written
 
 FRAMES = COMPREHENSIONS | {"<lambda>"}

@@ -221,3 +221,8 @@ def is_passed(frame: FrameType) -> bool:
     if passed and frame.f_globals.get("__name__") != "__main__":
         PASSED[id(frame.f_globals)] = frame.f_globals
     return passed
+
+
+def is_cell(file: str) -> bool:
+    """Is it a cell of a notebook, or was it typed at a prompt? Those are compiled statement by statement."""
+    return "<" in file or "ipykernel" in file

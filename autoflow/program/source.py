@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .callers import is_cell, is_packages
-from .places import variables_of
+from .callers import is_packages
+from .places import is_cell, variables_of
 
 FUTURES = 0x1FE0000  # flags of code: what ``from __future__`` has changed
 AWAIT = 0x2000  # notebooks await at the top level
