@@ -308,8 +308,8 @@ def last_operation(step: Callable[[], Any]) -> Any:
 
 
 class Sign(NamedTuple):
-    """A sign in histories that something is wrong: the letters of its events, in the order of time, match a pattern, and the test holds for
-    those of backward() and those of step() among them."""
+    """A sign in histories that something is wrong: the letters of its events, in the order of time, match a pattern,
+    and the test holds for those of backward() and those of step() among them."""
 
     kind: str
     pattern: str
