@@ -200,7 +200,7 @@ def is_own(listener: Any) -> bool:
     return listener is check_operation or getattr(listener, "func", None) is forget
 
 
-def ignore(node: Any) -> None:
+def ignore(node: NodeRole) -> None:
     """A listener in the place of the user's. Without any, functions might take another way than in the first run."""
 
 

@@ -28,6 +28,7 @@ import weakref
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ import numpy as np
 from ..base.numbering import Kind
 from ..base.pytree import is_container, tree_leaves, tree_paths
 from ..base.transformed import FunctionOfFunction
-from ..nodes.nodes import Array, NodeRole, VariableRole, value_of
+from ..nodes.nodes import Array, Holder, NodeRole, VariableRole, value_of
 from ..nodes.records import Record
 from ..nodes.versions import FreedArray
 from ..program.callers import is_foreign
@@ -280,7 +281,7 @@ def codes_of(*roots: Any) -> list[types.CodeType]:
     return [x.__code__ for x in reachable(*roots) if isinstance(x, types.FunctionType)]
 
 
-def codes_of_frame(frame: Any) -> list[types.CodeType]:
+def codes_of_frame(frame: FrameType) -> list[types.CodeType]:
     """The code that a frame runs, and that of the functions it names."""
     code, scope = frame.f_code, {**frame.f_globals, **variables_of(frame)}
     names = (*sorted(names_in(code)), *code.co_varnames, *code.co_freevars, *code.co_cellvars)
@@ -357,7 +358,7 @@ class Fingerprint:
         self.paths, self.results = tree_paths(results), [mark(z) for z in tree_leaves(results)]
         self.flows = [root is not None for root in roots]
 
-    def add(self, record: Any) -> None:
+    def add(self, record: Holder) -> None:
         """One operation, or a Variable that the run has made."""
         if isinstance(record, VariableRole):
             self.steps.append(hash(("variable", mark(record._value))))

@@ -316,7 +316,7 @@ def custom_row(name: str, n: int, f: Any) -> Rule:
     return joint.joint_row(name, "xyz"[:n] if n <= 3 else n, joint=send)
 
 
-def set_grad_fn(node: Any, f: Any) -> None:
+def set_grad_fn(node: Node, f: Any) -> None:
     """``node.grad_fn = f``: from now on ``f(g)`` gives the node's contributions to its operands."""
     old = current_record(node)
     if old is None:

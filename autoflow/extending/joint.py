@@ -106,7 +106,7 @@ def result_in_pass(record: Record, j: int, value: Array) -> Any:
     return operation_from(value, new_record(RESULT_OF, (record,), (NOTHING, j, value)))
 
 
-def one_root(records: Sequence[Record], seeds: Sequence[Array]) -> Record:
+def one_root(records: Sequence[Any], seeds: Sequence[Array]) -> Record:
     """One root for several: its pass sends each of ``records`` the seed that is its own."""
     row = joint_row("results", len(records), joint=lambda g, saved: seeds)
     operands = [FreedArray(np.empty(r.shape, r.dtype)) for r in records]
@@ -117,7 +117,7 @@ def made_by_forward(record: Record, value: Array, name: str) -> Any:
     """An array that a Function's forward made and keeps as ``name``, as a node on the operands of ``record``. How it
     depends on them is not known, so differentiating through it is an error."""
 
-    def refuse(g: Any, saved: Any) -> Any:
+    def refuse(g: Array, saved: Any) -> Any:
         raise LostGradientError(
             f"{record.rule.name}.backward reads {name}, an array that forward made, and is differentiated again: "
             f"how it depends on the arguments is not known. Save the arguments with ctx.save_for_backward and compute "
@@ -195,7 +195,7 @@ def make_shadowed(x: Any) -> Any:
     return np.positive(x) if isinstance(x, NodeRole) else x  # type: ignore[call-overload]
 
 
-def is_made_from(record: Any, source: Any) -> bool:
+def is_made_from(record: Record | None, source: Any) -> bool:
     """Does this record depend on that one? (What is older cannot.)"""
     newer = () if record is None else ancestors(record, lambda found: found.number > source.number)
     return any(found is source for found in newer)

@@ -350,7 +350,7 @@ def store(out: Any, z: Any, function: Any, args: Any, options: dict[str, Any]) -
     is_alike = function is None or getattr(z, "dtype", out.dtype) == out.dtype != np.float16
     casting, numbers = options.get("casting", "same_kind"), {k: value_of(v) for k, v in options.items()}
 
-    def run(memory: Any, _: Any, new: Any, *place: Any) -> None:
+    def run(memory: Array, _: Any, new: Any, *place: Any) -> None:
         if is_alike:
             np.copyto(memory, new, casting=casting)
         else:
@@ -378,7 +378,7 @@ def augmented_operator(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
     rule, quick = RULES[ufunc], recording.FORWARD.get(ufunc)
     forward = quick or (lambda x, y: recording.apply(rule, (x, y)))  # a row of a user's may lack a derivative
 
-    def run(memory: Any, a: Any, b: Any) -> Any:  # NumPy's x **= 2 squares, and has other bits than np.power
+    def run(memory: Array, a: Any, b: Any) -> Any:  # NumPy's x **= 2 squares, and has other bits than np.power
         return ufunc(a, b, out=memory) if rule.operator is None else operator.ipow(memory, b)  # type: ignore[no-untyped-call]
 
     def inplace(x: Any, y: Any) -> Any:
@@ -480,7 +480,7 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any = -1) -> None:
 WRITERS = {getattr(np, f.__name__): f for f in (copyto, fill_diagonal, place, put, put_along_axis, putmask)}
 
 
-def write_at(ufunc: Any, x: Any, i: Any, y: Any = None) -> None:
+def write_at(ufunc: np.ufunc, x: Any, i: Any, y: Any = None) -> None:
     """``np.add.at(x, i, y)``: x[i] += y, where an element that is named several times gets all of its y.
 
     Sums are recorded as x + (the y at their places); other functions, if no element is named twice, as

@@ -197,7 +197,7 @@ class NodeMethods:
 
     # -- gradients
 
-    def backward(self, seed: Any = None, *, create_graph: bool = False, keep_grads: bool | None = None,
+    def backward(self, seed: Array = None, *, create_graph: bool = False, keep_grads: bool | None = None,
                  **unknown: Never) -> None:  # fmt: skip
         """Carry dL/d(self) back to every node that this one was computed from, into their ``grad``.
 
@@ -267,7 +267,7 @@ class NodeMethods:
         """Its derivatives with respect to its operands, a line each, in LaTeX."""
         return found("derivative_formula")(self)
 
-    def why(self, node: Any, *, paths: int = 8) -> Why:
+    def why(self, node: Node, *, paths: int = 8) -> Why:
         """The derivative of ``node`` with respect to this one as a sum over paths: ``w.why(loss)``."""
         return found("why")(self, node, paths=paths)
 

@@ -54,7 +54,8 @@ class Operands(NamedTuple):
 
     def add(self, x: Any) -> None:
         """``x`` as the next operand: a node, a number, an array, or another library's box around one of them."""
-        kind, value, parent, is_mutable = type(x), x, None, False
+        kind, value, is_mutable = type(x), x, False
+        parent: nodes.Holder | None = None
         if isinstance(x, NodeRole):
             if not hasattr(x, "_value"):
                 if (again := as_reshape_of_base(x)) is not None:
@@ -382,7 +383,7 @@ def make_node(rule: Rule, result: Array, inputs: Any, operands: Operands) -> Any
     return node
 
 
-def announce_node(node: Any) -> None:
+def announce_node(node: NodeRole) -> None:
     """Call the listeners (hooks, anomaly mode, checkpointing) for the new ``node``. Operations that they record are not
     announced."""
     listeners = modes().listeners

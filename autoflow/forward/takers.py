@@ -223,7 +223,7 @@ def check_taker(x: Any, kind: type, strict: bool) -> bool:
     return function is kind
 
 
-def taker(frame: Any, instruction: Instruction, function: Any) -> str | None:
+def taker(frame: FrameType, instruction: Instruction, function: Any) -> str | None:
     """The name of the function that takes the number, if that loses a gradient and the call is the user's own."""
     code, caller = None, who(frame)
     while caller is Caller.NUMPY and frame.f_back is not None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from itertools import islice
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any, NamedTuple
 
 from ..base.errors import LostGradientError, UnprovedWarning
@@ -141,7 +141,7 @@ def shown_operand(record: Any, k: int) -> str:
     return (Naming([record]).operand_text(record, k) if is_named else None) or ""
 
 
-def name_before(call: str, frame: Any) -> str:
+def name_before(call: str, frame: FrameType) -> str:
     """What a frame calls a method of: of ``loss.backward()`` ``loss``; empty if it is not known, or a module."""
     name = text_of(Cut("", frame.f_code, frame.f_lasti, " "))[0].rpartition(call)[0]
     return "" if isinstance(frame.f_globals.get(name), ModuleType) else name

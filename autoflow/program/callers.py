@@ -183,7 +183,7 @@ def caller() -> str:
     return where(user_frame())
 
 
-def where(frame: Any) -> str:
+def where(frame: FrameType) -> str:
     """File and line of this frame."""
     file, line = frame.f_code.co_filename, frame.f_lineno
     if "get_ipython" in frame.f_globals:  # in a notebook files are numbers in a temporary folder

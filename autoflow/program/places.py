@@ -120,7 +120,7 @@ def here(depth: int) -> tuple[Any, int]:
     return enter(frame)
 
 
-def enter(frame: Any, depth: int = 0) -> tuple[Any, int]:
+def enter(frame: FrameType, depth: int = 0) -> tuple[Any, int]:
     """The place in the first frame of the user's, from this one outwards: its activation, or its code if a debugger
     is at work there; and the instruction. A frame without an activation gets one, and so do its callers, of which
     this is number ``depth``."""
@@ -172,7 +172,7 @@ def search(frame: Any, depth: int) -> tuple[Any, int]:
     return code, frame.f_lasti
 
 
-def call_of(frame: Any) -> tuple[Any, ...]:
+def call_of(frame: FrameType) -> tuple[Any, ...]:
     """The key that tells a frame from a later one at the same address: its code, and the instruction that called it."""
     outer = frame.f_back
     return (frame.f_code, None, -1) if outer is None else (frame.f_code, outer.f_code, outer.f_lasti)
