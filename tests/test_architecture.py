@@ -47,7 +47,7 @@ MAY_IMPORT = {
     "optim": USERS,
     "nn": USERS | {"optim", "parallel"},
     "lessons": USERS | {"nn"},  # and what a lesson's questions need to know
-    "cli": {"base", "table", "rules", "nodes", "arrays", "transforms", "nn", "optim"},
+    "cli": {"base", "program", "table", "rules", "nodes", "arrays", "transforms", "nn", "optim"},
     "doctor": {"table", "base", "program", "rules", "nodes", "backprop", "transforms", "cli", "optim"},
     "__main__": {"base", "cli", "doctor"},
 }
@@ -358,11 +358,11 @@ def test_import_loads_only_the_core():
         "arrays", "backends", "backends.registry", "backprop", "backprop.engine", "backprop.hooks",
         "backprop.opening", "backprop.passes", "base", "base.errors", "base.lazy", "base.modes",
         "base.numbering", "base.process", "base.pytree", "base.spellings", "base.transformed", "base.types",
-        "forward", "forward.array_methods", "forward.callers", "forward.closures", "forward.dispatch",
-        "forward.node_methods", "forward.operators", "forward.recording", "nodes", "nodes.coercion",
-        "nodes.cuts", "nodes.grads", "nodes.nodes", "nodes.numpy_warnings", "nodes.printing", "nodes.rebinding",
-        "nodes.records", "nodes.versions", "program", "program.places", "rules", "table", "transforms",
-        "transforms.evaluation", "transforms.gradient",
+        "forward", "forward.array_methods", "forward.takers", "forward.closures", "forward.dispatch",
+        "forward.node_methods", "forward.operators", "forward.recording", "forward.templates", "nodes",
+        "nodes.coercion", "nodes.cuts", "nodes.grads", "nodes.nodes", "nodes.numpy_warnings", "nodes.printing",
+        "nodes.rebinding", "nodes.records", "nodes.versions", "program", "program.callers", "program.places", "rules", "table",
+        "transforms", "transforms.evaluation", "transforms.gradient",
     }  # fmt: skip
 
 

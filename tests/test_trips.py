@@ -19,6 +19,7 @@ import autoflow as af
 
 ROOT = str(Path(af.__file__).parent)
 PLACES = str(Path(ROOT) / "program")
+CALLERS = str(Path(PLACES) / "callers.py")  # who calls; the others say where
 
 
 def f(x):
@@ -74,8 +75,9 @@ def calls(way, made, places=False):
     seen = []
 
     def look(frame, event, _):
-        file = frame.f_code.co_filename
-        if event == "call" and file.startswith(ROOT) and file.startswith(PLACES) is places:
+        file = frame.f_code.co_filename.partition(": ")[0]  # the text of a function is in that file
+        notes_place = file.startswith(PLACES) and file != CALLERS
+        if event == "call" and file.startswith(ROOT) and notes_place is places:
             seen.append(file)
 
     gc.collect()

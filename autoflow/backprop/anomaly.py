@@ -26,7 +26,8 @@ from ..base.modes import listening, modes, switched
 from ..nodes.grads import cast_gradient
 from ..nodes.nodes import VariableRole, current_record, value_of
 from ..nodes.records import Record, extend, holder_name
-from ..nodes.versions import FreedArray, caller, user_frame
+from ..nodes.versions import FreedArray
+from ..program.callers import caller, user_frame
 from ..table.shapes import sum_to
 from ..table.vjps import VJP
 from .hooks import Opened, OpenRecord, Pair

@@ -24,7 +24,7 @@ from ..base.modes import MODES, listening, modes
 from ..base.numbering import now
 from ..base.pytree import tree_leaves, tree_map, tree_unflatten
 from ..base.transformed import FunctionOfFunction
-from ..extending.joint import Gathered, Parts, one_root, own_result, record_results, step_row
+from ..extending.joint import Operands, Parts, one_root, own_result, record_results, step_row
 from ..nodes import versions
 from ..nodes.grads import add_gradients, cast_gradient
 from ..nodes.nodes import NodeRole, VariableRole, gradient_target, value_of
@@ -111,7 +111,7 @@ class Segment:
             z, is_held = arrays[j], getrefcount(results[k]) > versions.ALONE + 1
             if z is value_of(results[k]) and (is_held or getattr(z, "base", None) is not None):
                 arrays[j] = z.copy(order="K")  # f may keep the node, or what it is a view of
-        operands: Gathered = (values, list(sources), {}, [])
+        operands = Operands(values, list(sources), {}, [])
         several = len(live) > 1
         row = step_row(Segment, "checkpoint", len(sources), range(len(sources)))
         nodes = record_results(row, operands, [self], arrays, several)
@@ -200,7 +200,7 @@ def is_own(listener: Any) -> bool:
     return listener is check_operation or getattr(listener, "func", None) is forget
 
 
-def ignore(node: Any) -> None:
+def ignore(node: NodeRole) -> None:
     """A listener in the place of the user's. Without any, functions might take another way than in the first run."""
 
 

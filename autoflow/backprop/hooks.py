@@ -58,7 +58,7 @@ def leaf_hooks_of(variable: Any) -> dict[str, dict[int, Hook]]:
     return found
 
 
-def register_hook(node: Any, hook: Hook) -> Handle:
+def register_hook(node: NodeRole, hook: Hook) -> Handle:
     """Call ``hook(g)`` in every backward pass, with the complete gradient of ``node``, once.
 
     ``g`` is a read-only array of the node's shape and dtype (a node, in a pass with ``create_graph=True``). The hook
@@ -84,9 +84,10 @@ def register_hook(node: Any, hook: Hook) -> Handle:
     if record is None:
         what = f"no gradient flows to {node.name}, a {type(node).__name__}: its hook would never be called"
         raise lost(what, explain(node))
-    if record.extra is None or record.extra.hooks is None:
-        extend(record, hooks={})
-    return add_hook(record, record.extra.hooks, hook)
+    hooks = record.extra.hooks if record.extra is not None else None
+    if hooks is None:
+        extend(record, hooks=(hooks := {}))
+    return add_hook(record, hooks, hook)
 
 
 def register_post_accumulate_hook(variable: Any, hook: Hook) -> Handle:

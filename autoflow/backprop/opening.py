@@ -84,7 +84,7 @@ def vjps_in_blocks(rule: Rule, vjps: Any, flows: tuple[bool, ...], over: bool) -
 def vjp_in_blocks(derivative: Any, needs: Any, k: int, vjp: Any, over: bool) -> VJP:
     """One of them, for the k-th operand. ``vjp``: as the table has it."""
 
-    def pull(g: Any, saved: tuple[Any, ...]) -> Any:
+    def pull(g: Array, saved: tuple[Any, ...]) -> Any:
         if not needs and g.shape != saved[k].shape:
             return vjp(g, saved)  # sums first, then there is less to do
         read = [getattr(saved[i], what) if what else saved[i] for i, what in needs]

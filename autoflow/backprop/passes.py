@@ -25,6 +25,7 @@ from ..nodes.grads import add_gradients, as_gradient_like, cast_gradient, check_
 from ..nodes.nodes import Array, NodeRole, VariableRole, constant_from, gradient_target, value_of
 from ..nodes.rebinding import check_left, original_of, rebound
 from ..nodes.records import Record
+from ..program.callers import user_frame
 from . import engine, opening
 from .hooks import LEAF_HOOKS, OpenRecord, Pair, hooks_of, run_hooks
 from .opening import on_arrays, on_nodes, wrap_by_modes
@@ -83,7 +84,7 @@ DOUBLE, ONE = np.dtype(np.float64), np.float64(1.0)
 LARGE_GRAPH = 10_000  # records; from here on it pays to pause Python's collector of cycles: docs/speed.md
 
 
-def backward(root: Any, seed: Any = None, *, create_graph: bool = False, keep_grads: bool | None = None) -> None:
+def backward(root: Any, seed: Array = None, *, create_graph: bool = False, keep_grads: bool | None = None) -> None:
     """Carry dL/d(root) back to every node that ``root`` was computed from.
 
     Variables add up gradients in ``grad`` until ``zero_grad()``; operations keep the gradient of the last pass.
@@ -113,7 +114,7 @@ def backward(root: Any, seed: Any = None, *, create_graph: bool = False, keep_gr
 
 
 def set_gradients(
-    root: Any, record: Record, seed: Any, create_graph: bool, limit: int | None, extra_uses: dict[Record, int]
+    root: Any, record: Record, seed: Array, create_graph: bool, limit: int | None, extra_uses: dict[Record, int]
 ) -> None:
     """The pass, and what it leaves in ``.grad``. (When it returns, the pairs of a large pass are freed before the
     collector runs again: else it would scan them all.)"""
@@ -148,12 +149,12 @@ def new_gradients(pairs: list[Pair]) -> tuple[list[Any], list[Array]]:
     return holders, new
 
 
-def add_nodes(old: Any, g: Any, dtype: Any) -> Any:
+def add_nodes(old: Any, g: Array, dtype: Any) -> Any:
     """The same in a pass with ``create_graph``: the sum is part of the graph, whatever the mode."""
     return cast_gradient(g if old is None else add_gradients(old, g), dtype)
 
 
-def pull_back_nodes(seed: Any, *arguments: Any) -> list[Pair]:
+def pull_back_nodes(seed: Array, *arguments: Any) -> list[Pair]:
     """:func:`pull_back` with ``create_graph``: each gradient has the dtype of its node, and memory of its own, so that
     a write into one is seen in no other, nor in the ``seed`` of the user. The Variables come first: where memory is
     shared, the copy is what an operation keeps."""
@@ -169,10 +170,10 @@ def start_of_pass(root: Any) -> Any:
         from .second_runs import codes_of_frame
 
         what = f"backward starts from a recorded node, not from {type(root).__name__} {str(root)[:60]}"
-        raise lost(what, taken_by(*codes_of_frame(versions.user_frame())))
+        raise lost(what, taken_by(*codes_of_frame(user_frame())))
     record = gradient_target(root)
     if record is None:
-        name = name_before(".backward(", versions.user_frame()) or root.name
+        name = name_before(".backward(", user_frame()) or root.name
         what = f"no gradient flows to {name}, a {type(root).__name__}, so there is nothing to go back to"
         raise lost(what, explain(root))
     if LEFT:
@@ -181,7 +182,7 @@ def start_of_pass(root: Any) -> Any:
 
 
 def run_pass(
-    root: Any, seed: Any = None, *, create_graph: bool = False, stop: Collection[Any] = (), limit: int | None = -1
+    root: Any, seed: Array = None, *, create_graph: bool = False, stop: Collection[Any] = (), limit: int | None = -1
 ) -> list[Pair]:
     """The engine's pass from ``root``: pairs (leaf, gradient), and (record, gradient) of at most ``limit`` elements."""
     record = start_of_pass(root)
@@ -191,7 +192,7 @@ def run_pass(
 
 
 def carry_back(
-    root: Any, record: Record, seed: Any, create_graph: bool, limit: int | None, stop: Collection[Any],
+    root: Any, record: Record, seed: Array, create_graph: bool, limit: int | None, stop: Collection[Any],
     extra_uses: dict[Record, int],
 ) -> list[Pair]:  # fmt: skip
     """:func:`run_pass`, from the record of ``root``, whose graph was surveyed."""
@@ -225,7 +226,7 @@ def pull_back(
     return pairs
 
 
-def checked_seed(root: Any, seed: Any, create_graph: bool) -> Any:
+def checked_seed(root: Any, seed: Array, create_graph: bool) -> Any:
     """The seed in the shape and dtype of its root, in memory of its own; with ``create_graph`` a node as it is."""
     value, given = root._value, seed
     if seed is None:
@@ -255,7 +256,7 @@ def checked_seed(root: Any, seed: Any, create_graph: bool) -> Any:
     return value.dtype.type(seed) if not value.ndim and type(value) is np.ndarray else seed
 
 
-def send(record: Record, g: Any) -> tuple[Any, ...]:
+def send(record: Record, g: Array) -> tuple[Any, ...]:
     """``record(g)``: the contribution to each operand, in order; None where it is not needed."""
     recorded = isinstance(g, NodeRole)
     if not recorded:

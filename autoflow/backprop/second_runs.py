@@ -28,6 +28,7 @@ import weakref
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -35,9 +36,10 @@ import numpy as np
 from ..base.numbering import Kind
 from ..base.pytree import is_container, tree_leaves, tree_paths
 from ..base.transformed import FunctionOfFunction
-from ..nodes.nodes import Array, NodeRole, VariableRole, value_of
+from ..nodes.nodes import Array, Holder, NodeRole, VariableRole, value_of
 from ..nodes.records import Record
 from ..nodes.versions import FreedArray
+from ..program.callers import is_foreign
 from ..program.places import Activation, variables_of
 from ..table.bodies import names_in
 
@@ -49,7 +51,6 @@ LIMIT = 20_000  # objects; a function that reaches more is not searched further
 CONSTANTS = (
     int, float, complex, str, bytes, type(None), np.generic, np.dtype, types.CodeType, Record, Kind, Activation,
 )  # fmt: skip
-LIBRARIES = (sys.stdlib_module_names | {"numpy", "scipy", "autoflow", "dask", "distributed"}) - {"__main__"}
 # Their objects are in use by other threads, or reach all of the interpreter.
 BUSY = {"asyncio", "concurrent", "dask", "distributed", "logging", "multiprocessing", "queue", "threading"}
 
@@ -251,22 +252,6 @@ def is_busy(kind: type) -> bool:
     return any([str(cls.__module__).partition(".")[0] in BUSY for cls in kind.__mro__])
 
 
-def of_library(module: str | None) -> bool:
-    return str(module).partition(".")[0] in LIBRARIES  # Cython has types whose module is not a string
-
-
-@functools.cache
-def is_foreign(module: str | None) -> bool:
-    """Is it a module of Python, of this package or of another one that is installed? Such code is not searched; objects
-    of its classes are."""
-    if of_library(module):
-        return True
-    root = sys.modules.get(str(module).partition(".")[0])
-    file = getattr(root, "__file__", None) or " ".join(getattr(root, "__path__", ()))
-    # The user's script is, even if a tool that is installed runs it. Debian has the second folder.
-    return module != "__main__" and ("site-packages" in file or "dist-packages" in file)
-
-
 def is_users(x: Any) -> bool:
     """Is a function or class written by the user? (Of some classes __module__ is an attribute of their objects.)"""
     module = x.__module__
@@ -309,7 +294,7 @@ def codes_of(*roots: Any) -> list[types.CodeType]:
     return [x.__code__ for x in reachable(*roots) if isinstance(x, types.FunctionType)]
 
 
-def codes_of_frame(frame: Any) -> list[types.CodeType]:
+def codes_of_frame(frame: FrameType) -> list[types.CodeType]:
     """The code that a frame runs, and that of the functions it names."""
     code, scope = frame.f_code, {**frame.f_globals, **variables_of(frame)}
     names = (*sorted(names_in(code)), *code.co_varnames, *code.co_freevars, *code.co_cellvars)
@@ -386,7 +371,7 @@ class Fingerprint:
         self.paths, self.results = tree_paths(results), [mark(z) for z in tree_leaves(results)]
         self.flows = [root is not None for root in roots]
 
-    def add(self, record: Any) -> None:
+    def add(self, record: Holder) -> None:
         """One operation, or a Variable that the run has made."""
         if isinstance(record, VariableRole):
             self.steps.append(hash(("variable", mark(record._value))))

@@ -53,6 +53,7 @@ from ..base.types import Array
 from ..nodes import versions
 from ..nodes.nodes import NodeRole, VariableRole, current_record
 from ..nodes.records import Record
+from ..program.callers import is_foreign, of_library
 from ..table import blocks
 from . import second_runs
 from .hooks import hooks_of
@@ -253,7 +254,7 @@ def may_run_users_code(thread: threading.Thread) -> bool:
 
 def is_installed(module: str) -> bool:
     """Is it a module of a package that only runs code of its own, or of a program that runs the user's?"""
-    return module.partition(".")[0] in HOSTS or (second_runs.is_foreign(module) and not second_runs.of_library(module))
+    return module.partition(".")[0] in HOSTS or (is_foreign(module) and not of_library(module))
 
 
 # -- one writer for each kind of thing
@@ -440,7 +441,7 @@ def slots_of(kind: type) -> list[str]:
 @lru_cache(maxsize=second_runs.MANY)
 def is_iterator(kind: type) -> bool:
     """Do its objects move on when they are used: iterators of Python's own, files, queues?"""
-    in_c = second_runs.of_library(kind.__module__) and (not kind.__dictoffset__ or kind.__module__ == "_io")
+    in_c = of_library(kind.__module__) and (not kind.__dictoffset__ or kind.__module__ == "_io")
     return (in_c and hasattr(kind, "__next__")) or hasattr(kind, "qsize")
 
 

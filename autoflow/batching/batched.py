@@ -35,8 +35,10 @@ from ..base.errors import BatchError
 from ..base.lazy import ROWS
 from ..base.modes import modes, switched
 from ..forward.closures import has_own_hook
+from ..forward.recording import Operands
 from ..nodes.nodes import NodeRole, constant_from, gradient_target, target_inside, value_of
-from ..nodes.versions import Region, caller, owner_of, user_frame, where
+from ..nodes.versions import Region, owner_of
+from ..program.callers import caller, user_frame, where
 from ..rules import structure
 from ..table.shapes import Array, innermost, without_history
 from ..table.table import Rule
@@ -419,11 +421,10 @@ class Batched(DuckArray):
         return layer.run(function, FORM_OF["function"], function, args, options)
 
     @staticmethod
-    def lift_operands(
-        rule: Rule, inputs: Any, values: list[Any], parents: list[Any], constants: Any
-    ) -> tuple[Layer, bool]:
-        """Make arrays of the deepest layer out of nodes of outer ones, whose gradient is recorded inside. ``values``,
-        ``parents`` and ``constants`` are changed. Returns the layer, and whether a node of it is an operand."""
+    def lift_operands(rule: Rule, inputs: Any, operands: Operands) -> tuple[Layer, bool]:
+        """Make arrays of the deepest layer out of nodes of outer ones, whose gradient is recorded inside: ``operands``
+        change. Returns the layer, and whether a node of it is an operand."""
+        values, parents, constants, _ = operands
         layer, held = whose_turn(*values)[0], False
         for k, x in enumerate(inputs[: rule.operands]):
             if isinstance(x, NodeRole) and layer_of(x) is layer:

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..backends.duck_arrays import flat, map_leaves, tuple_like
 from ..nodes.nodes import NodeRole, value_of
-from ..nodes.versions import caller
+from ..program.callers import caller
 from ..table.facts import RAISING, of_kind
 from ..table.outside import public_name
 from .batched import Batched, Layer, in_memory, in_order, layer_of, open_layer, shares_memory, strides_of, wrap_batched

@@ -23,7 +23,7 @@ from ..base.errors import BatchError, InputError, LoopWarning
 from ..base.modes import modes, switched
 from ..base.transformed import FunctionOfFunction
 from ..nodes.nodes import NodeRole, gradient_target, value_of
-from ..nodes.versions import user_frame
+from ..program.callers import user_frame
 from ..table.shapes import innermost
 from . import forms, places, products, shapes  # noqa: F401 - they fill the table of forms
 from .batched import Batched, Doubt, Layer, Shared, in_order_of_stack, layer_of, open_layer, users_line

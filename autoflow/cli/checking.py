@@ -25,7 +25,7 @@ import numpy as np
 
 from ..base.modes import OTHER, TAKEN, TRUE, switched
 from ..nodes.nodes import current_record
-from ..nodes.versions import caller
+from ..program.callers import caller
 from ..transforms.shadow import PAST_US, operands_read
 
 START = f"import sys; from {__name__} import run_program; run_program(*sys.argv[1:])"

@@ -65,7 +65,7 @@ class Event(NamedTuple):
     reached: frozenset[int] = frozenset()  # all Variables to which it happened
 
 
-class History:
+class VariableHistory:
     """What happened to one Variable in all runs."""
 
     def __init__(self, x: Any) -> None:
@@ -88,7 +88,7 @@ class Turn:
     """One run of the step: what it used, what its passes found, what it left. ``last``: the run before."""
 
     def __init__(self, last: Turn | None = None) -> None:
-        self.histories: dict[int, History] = last.histories if last else {}  # of all runs, by Variable
+        self.histories: dict[int, VariableHistory] = last.histories if last else {}  # of all runs, by Variable
         self.marks: dict[Any, list[tuple[int, int]]] = last.marks if last else {}  # of passes, by place: since, size
         self.since = now()  # later records have higher numbers
         self.variables: dict[int, Any] = {}
@@ -129,7 +129,7 @@ class Turn:
         reached = frozenset(map(id, xs))
         who, rate = (who, who.lr) if letter == "S" else (getattr(who, "number", 0), 0.0)  # which keep no graph alive
         for x in xs:
-            history = self.histories.setdefault(id(x), History(x))
+            history = self.histories.setdefault(id(x), VariableHistory(x))
             history.note_write()
             size, new = measure(state_of(x)[1]), self.passes[-1].sums.get(id(x)) if letter == "B" else None
             history.events.append(Event(letter, who, rate, size, measure(new), reached))
@@ -307,9 +307,9 @@ def last_operation(step: Callable[[], Any]) -> Any:
 # ---------------------------------------------------------------- rules: what is wrong with the history of a Variable
 
 
-class Rule(NamedTuple):
-    """A finding in histories: the letters of its events, in the order of time, match a pattern, and the test holds for
-    those of backward() and those of step() among them."""
+class Sign(NamedTuple):
+    """A sign in histories that something is wrong: the letters of its events, in the order of time, match a pattern,
+    and the test holds for those of backward() and those of step() among them."""
 
     kind: str
     pattern: str
@@ -322,29 +322,29 @@ ONCE = "Make it once, before the loop"
 # And W: a Variable was changed since then.
 LETTERS = {"backward": "B", "clip": "C", "step": "S", "clear": "Z", "schedule": "L"}
 RULES = (
-    Rule("repeated", "B[^BWZ]*B",
+    Sign("repeated", "B[^BWZ]*B",
          lambda b, s: b[0].who == b[1].who and b[1].new is not None and alike(b[1].size, 2 * b[1].new),
          "backward() runs twice from {start}, and its gradients are added up",
          "Call it once, or zero_grad() in between"),
-    Rule("repeated", "S[^BZ]*S", lambda b, s: alike(s[0].size, s[-1].size),
+    Sign("repeated", "S[^BZ]*S", lambda b, s: alike(s[0].size, s[-1].size),
          "opt.step() runs twice with the same gradients of {names}",
          "Call it once for each backward()"),
-    Rule("accumulated", "W[^BZ]*B[^Z]*W",
+    Sign("accumulated", "W[^BZ]*B[^Z]*W",
          lambda b, s: b[0].new is not None and not np.allclose(b[0].size, b[0].new),
          "gradients of {names} add up over several steps: nothing clears them",
          "Call opt.zero_grad() (or x.zero_grad()) before backward()"),
-    Rule("cleared", "(?:B[^BSWZ]*Z){2,}B[^BWZ]*S",
+    Sign("cleared", "(?:B[^BSWZ]*Z){2,}B[^BWZ]*S",
          lambda b, s: alike(b[-1].new, s[0].size) and b[0].reached <= s[0].reached,
          "zero_grad() clears gradients of {names} before a step uses them: only the last backward() counts",
          "Call zero_grad() after opt.step(), not in between; or make a step after each backward()"),
-    Rule("clipped", "(?<![BC])C.*B|B.*(?<![BC])C", lambda b, s: True,
+    Sign("clipped", "(?<![BC])C.*B|B.*(?<![BC])C", lambda b, s: True,
          "gradients of {names} are clipped where there are no new ones, which has no effect on the step",
          "In this order: zero_grad, backward, clip, step"),
-    Rule("made anew", "S.*S.*S", lambda b, s: len({id(e.who) for e in s}) == len(s) and bool(s[0].who.remembers),
+    Sign("made anew", "S.*S.*S", lambda b, s: len({id(e.who) for e in s}) == len(s) and bool(s[0].who.remembers),
          "each step makes a new {who}, which does not remember the gradients of the steps before", ONCE),
-    Rule("made anew", "(?:L[^LS]*S[^LS]*){2}L|(?:S[^LS]*L[^LS]*){2}S", lambda b, s: True,
+    Sign("made anew", "(?:L[^LS]*S[^LS]*){2}L|(?:S[^LS]*L[^LS]*){2}S", lambda b, s: True,
          "each step makes a new Schedule, which begins again at its first step", ONCE),
-    Rule("learning rate", "S.*S.*S",
+    Sign("learning rate", "S.*S.*S",
          lambda b, s: s[0].rate > 0 and all([0 <= y.rate <= x.rate / 4 for x, y in pairwise(s)]),
          "the learning rate falls quickly, from step to step: {rates}",
          "Lower it less often: call the schedule once in an epoch, not in each step"),
@@ -455,7 +455,7 @@ def unmoved(turns: list[Turn], used: list[Any], roots: tuple[Any, ...]) -> Itera
     reasons: dict[tuple[str, str] | None, list[Any]] = {}
     for k, x in [(id(x), x) for x in still]:
         own = [o for o in optimisers if any([p is x for p in o.parameters])]
-        history = last.histories.get(k, History(x))
+        history = last.histories.get(k, VariableHistory(x))
         if writer_since(value_of(x), turns[0].since):
             pairs = pairwise([e for e in history.events if e.letter in "BSZ"])
             sizes = [(a.new, b.size[-1]) for a, b in pairs if b.letter == "S" and b.size is not None]

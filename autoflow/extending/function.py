@@ -293,9 +293,10 @@ def create_operation(result: Any, opmethod: str, operands: tuple[Any, ...], name
     row = row if row is not None else custom_row(opmethod, len(inputs), None)
     if (layer := modes().layer) is not None:
         layer.doubt("Operation.create_node")
-    values, parents, constants, mutable = joint.split_inputs(inputs)
+    given = joint.split_inputs(inputs)
+    given.values.extend(row.defaults[row.operands :])
     array = leaf_array(result, None, True, inexact=True)
-    node = make_node(row, array, inputs, values + list(row.defaults[row.operands :]), parents, constants, mutable)
+    node = make_node(row, array, inputs, given)
     if name is not None:
         node.name = name
     return node
@@ -314,7 +315,7 @@ def custom_row(name: str, n: int, f: Any) -> Rule:
     return joint.joint_row(name, "xyz"[:n] if n <= 3 else n, joint=send)
 
 
-def set_grad_fn(node: Any, f: Any) -> None:
+def set_grad_fn(node: Node, f: Any) -> None:
     """``node.grad_fn = f``: from now on ``f(g)`` gives the node's contributions to its operands."""
     old = current_record(node)
     if old is None:

@@ -26,7 +26,7 @@ from ..backends.registry import NODE_TYPES, layer_of
 from ..base.errors import LostGradientError, lost
 from ..base.modes import CAPTURED, OTHER, apart, modes, switched
 from ..base.numbering import Kind
-from ..forward.recording import Gathered as Gathered, make_node, split_inputs as split_inputs
+from ..forward.recording import Operands as Operands, make_node, split_inputs as split_inputs
 from ..nodes.coercion import plain_array
 from ..nodes.cuts import note_cut
 from ..nodes.grads import add_gradients
@@ -106,7 +106,7 @@ def result_in_pass(record: Record, j: int, value: Array) -> Any:
     return operation_from(value, new_record(RESULT_OF, (record,), (NOTHING, j, value)))
 
 
-def one_root(records: Sequence[Record], seeds: Sequence[Array]) -> Record:
+def one_root(records: Sequence[Any], seeds: Sequence[Array]) -> Record:
     """One root for several: its pass sends each of ``records`` its own seed."""
     row = joint_row("results", len(records), joint=lambda g, saved: seeds)
     operands = [FreedArray(np.empty(r.shape, r.dtype)) for r in records]
@@ -117,7 +117,7 @@ def made_by_forward(record: Record, value: Array, name: str) -> Any:
     """An array that a Function's forward made and keeps as ``name``, as a node on the operands of ``record``. It is not
     known how it depends on them, so differentiating through it is an error."""
 
-    def refuse(g: Any, saved: Any) -> Any:
+    def refuse(g: Array, saved: Any) -> Any:
         raise LostGradientError(
             f"{record.rule.name}.backward reads {name}, an array that forward made, and is differentiated again: "
             f"how it depends on the arguments is not known. Save the arguments with ctx.save_for_backward and compute "
@@ -130,12 +130,13 @@ def made_by_forward(record: Record, value: Array, name: str) -> Any:
 
 
 def record_results(
-    row: Rule, operands: Gathered, options: Sequence[Any], results: list[Array], several: bool,
+    row: Rule, operands: Operands, options: Sequence[Any], results: list[Array], several: bool,
     live: Callable[[int], bool] = lambda j: True,
 ) -> Any:  # fmt: skip
     """Plain results as nodes: Operations with ``row``; Constants where nothing is recorded, or ``live(j)`` is False. No
     two share memory: a write into one would change both, but only one history."""
-    values, parents, constants, mutable = operands
+    _, parents, constants, _ = operands
+    operands.values.extend(options)
     shared = [any([np.may_share_memory(z, y) for y in results[:j]]) for j, z in enumerate(results)]
     results = [z.copy() if is_shared else z for z, is_shared in zip(results, shared, strict=True)]
     flows = [z.dtype.kind in "fc" and live(j) for j, z in enumerate(results)]
@@ -144,11 +145,11 @@ def record_results(
         for node in nodes:
             note_cut(node, parents, constants.values())
     elif not several:
-        nodes = [make_node(row, results[0], (), [*values, *options], parents, constants, mutable)]
+        nodes = [make_node(row, results[0], (), operands)]
     else:
-        record = current_record(make_node(row, np.zeros(()), (), [*values, *options], parents, constants, mutable))
+        record = current_record(make_node(row, np.zeros(()), (), operands))
         record.saved = (*record.saved[:-1], NOTHING)
-        nodes = [make_node(RESULT_OF, z, (None,), [NOTHING, j], (record,), {}, ()) if flows[j]
+        nodes = [make_node(RESULT_OF, z, (None,), Operands([NOTHING, j], [record], {}, [])) if flows[j]
                  else constant_from(z, NODE_TYPES[type(z)]) for j, z in enumerate(results)]  # fmt: skip
     return tuple(nodes) if several else nodes[0]
 
@@ -194,7 +195,7 @@ def make_shadowed(x: Any) -> Any:
     return np.positive(x) if isinstance(x, NodeRole) else x  # type: ignore[call-overload]
 
 
-def is_made_from(record: Any, source: Any) -> bool:
+def is_made_from(record: Record | None, source: Any) -> bool:
     """Does this record depend on that one? (Older records cannot.)"""
     newer = () if record is None else ancestors(record, lambda found: found.number > source.number)
     return any(found is source for found in newer)

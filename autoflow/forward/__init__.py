@@ -5,7 +5,7 @@ dispatch.py         NumPy's two hooks
 operators.py, array_methods.py, node_methods.py   the operators and methods of nodes
 closures.py         the fast path of all this, and the other classes that may answer instead
 inplace.py, writing.py   writes, and writes that are cut short
-callers.py          who takes a number out of a node
+takers.py           who takes a number out of a node
 naming.py           what the caller's variables are called; notes on NumPy's errors
 mixed_precision.py  af.autocast, and scaled losses
 replay.py           a recorded graph, run again with other inputs

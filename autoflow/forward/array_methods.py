@@ -24,15 +24,15 @@ from ..base.lazy import later
 from ..base.modes import TAKEN, modes
 from ..base.spellings import advise, refuse_keywords
 from ..base.types import named_dtype
-from ..nodes.coercion import refuse_reader, wants_numbers
+from ..nodes.coercion import refuse_reader
 from ..nodes.grads import refuse_bytes
 from ..nodes.nodes import ConstantRole, Node, NodeRole, Operation, memory_of, plain_view, read_only, value_of
+from ..program.callers import is_users, wants_numbers
 from ..rules import RULES
 from ..rules.structure import astype, cast, flatten
 from ..table.indexing import getitem
 from ..table.shapes import NOT_GIVEN
 from ..table.table import Rule
-from .callers import is_users
 from .node_methods import NodeMethods, install_methods
 from .recording import NO_OPTIONS, apply, compute_one, plain_arrays
 

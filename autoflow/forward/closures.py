@@ -5,10 +5,10 @@ calls in about 0.4: take the plain arrays from the slots, compute, make a view, 
 (Constants, views, large results, ``no_grad``) goes to ``apply`` and ``make_node``.
 
 What each thing saves, measured one at a time: exact types instead of isinstance 40 ns; slots instead of a dict 170 ns;
-writing the stores out instead of calling a function for them 45 ns. A 0-d float64 result keeps the np.float64 beside
-its array (``_operand``), and arithmetic reads that: ``x * 2.0`` takes 0.3 µs less than on 0-d arrays, with the same
-bits. Small results keep all their operands, needed or not, so nothing has to be decided: memory matters only for large
-ones, and for those ``make_node`` decides.
+writing the stores out (``templates.py`` does) instead of calling a function for them 45 ns. A 0-d float64 result keeps
+the np.float64 beside its array (``_operand``), and arithmetic reads that: ``x * 2.0`` takes 0.3 µs less than on 0-d
+arrays, with the same bits. Small results keep all their operands, needed or not, so nothing has to be decided: memory
+matters only for large ones, and for those ``make_node`` decides.
 
 Before the closures comes a question: who computes if there is another class beside a node? A Quantity, a labelled
 array, a lazy one have NumPy's hooks as nodes have. NumPy calls one of them first; if it returns NotImplemented, the
@@ -32,18 +32,20 @@ import numpy as np
 from ..backends.registry import NODE_TYPES, registered_type
 from ..base.errors import MixedArraysError
 from ..base.modes import modes
-from ..nodes.coercion import kept_in, plain_array, refuse_halfway, wants_numbers
-from ..nodes.nodes import NodeRole, Operation, Variable, set_flags
-from ..nodes.records import Extras, Record
-from ..nodes.versions import COPY_BYTES, NEW, protect
-from ..program.places import Activation, enter, getframe
+from ..nodes.coercion import kept_in, plain_array, refuse_halfway
+from ..nodes.nodes import NodeRole, Operation, Variable, set_flags  # noqa: F401 - in the texts
+from ..nodes.records import Extras, Record  # noqa: F401 - in the texts
+from ..nodes.versions import COPY_BYTES, NEW, protect  # noqa: F401 - in the texts
+from ..program.callers import getframe, wants_numbers  # noqa: F401 - in the texts
+from ..program.places import Activation, enter  # noqa: F401 - in the texts
 from ..rules import RULES
-from ..table.blocks import FROM, UFUNCS
+from ..table.blocks import FROM, UFUNCS  # noqa: F401 - in the texts
 from ..table.outside import public_name
-from ..table.shapes import DOUBLE, has_gradient
+from ..table.shapes import DOUBLE, has_gradient  # noqa: F401 - in the texts
 from ..table.table import COMPOSED, Rule
 from . import recording
-from .recording import FORWARD, REALS
+from .recording import FORWARD, REALS  # noqa: F401 - in the texts
+from .templates import written_out
 
 # ---------------------------------------------------------------- another class beside a node: who computes?
 
@@ -101,20 +103,19 @@ def not_kept(kind: type, call: str, writes: bool) -> MixedArraysError:
 # ---------------------------------------------------------------- the closures
 
 
-asarray, float64, ndarray = np.asarray, np.float64, np.ndarray
-_view = np.ndarray.view
+asarray, float64, ndarray, view = np.asarray, np.float64, np.ndarray, np.ndarray.view
 
 
-def unary(rule: Rule, depth: int = 2) -> Callable[[Any], Any]:
-    """The quick closure of a ufunc of one argument. The frame at ``depth`` is the one that asks for it: 1 is the caller
-    of the closure, 2 the caller of NumPy's hook that calls it."""
+unary: Callable[..., Callable[[Any], Any]] = written_out("""
+def unary(rule, depth=2):
+    '''The quick closure of a ufunc of one argument. The frame at ``depth`` is the one that asks for it: 1 is the caller
+    of the closure, 2 the caller of NumPy's hook that calls it.'''
     ufunc = rule.function
 
-    def forward(x: Any) -> Any:
+    def forward(x):
         switches = modes()
         if switches.autocast is not None:
             return recording.apply(rule, (x,))
-        parent: Any
         try:
             if type(x) is Operation:
                 parent = x._record
@@ -127,96 +128,30 @@ def unary(rule: Rule, depth: int = 2) -> Callable[[Any], Any]:
             return recording.apply(rule, (x,))
         if x.size > switches.fast_path_limit:
             value = asarray(recording.call_explained(ufunc, (a,), rule, (x,), True))
-            return recording.make_node(rule, value, (x,), [a], (parent,), {}, ())
+            return recording.make_node(rule, value, (x,), ([a], (parent,), {}, ()))
         if parent is not x:
             a = x._operand
         value = z = ufunc(a)
-        if type(z) is not ndarray:
-            value = asarray(z)
-            if type(z) is not float64:
-                z = value
-        node = _view(value, Operation)
-        if z is value:  # of a number nothing is read from this array
-            set_flags(node, False)
-        node._value = value
-        node._operand = z
-        node._record = record = Record()
-        if switches.source:
-            frame = getframe(depth)
-            if type(place := frame.f_trace) is Activation:
-                record.place = place
-                record.last = frame.f_lasti
-            else:
-                record.place, record.last = enter(frame)
-        record.rule = rule
-        record.parents = (parent,)
-        record.saved = (a, z)
-        record.number, release = next(NEW)
-        record.count = rule.tick()
-        if release is not None:
-            record.release = release(record.number, record.parents)
-        record.extra = None
-        return node
+        <value>
+        <node (parent,) | (a, z) | None>
 
     return forward
+""", globals())  # fmt: skip
 
 
-def binary(
-    rule: Rule, compute: Callable[[Any, Any], Any], numbers: bool = True, depth: int = 2
-) -> Callable[[Any, Any], Any]:
-    """The quick closure of a function of two arguments. ``compute`` does it; on np.float64 if ``numbers``. ``depth``:
-    see :func:`unary`."""
+binary: Callable[..., Callable[[Any, Any], Any]] = written_out("""
+def binary(rule, compute, numbers=True, depth=2):
+    '''The quick closure of a function of two arguments. ``compute`` does it; on np.float64 if ``numbers``. ``depth``:
+    see :func:`unary`.'''
 
-    def forward(x: Any, y: Any) -> Any:
+    def forward(x, y):
         switches = modes()
         if switches.autocast is not None:
             return general(rule, x, y, compute)
-        plain = None
-        p: Any
-        q: Any
+        p = q = plain = extra = None
         try:
-            if type(x) is Operation:
-                a = x._operand
-                if not numbers:
-                    a = x._value
-                p = x._record
-            elif type(x) is Variable and x._live:
-                a = x._value
-                if a.size >= FROM:
-                    return general(rule, x, y, compute)
-                if numbers and not a.ndim and a.dtype is DOUBLE:
-                    a = a[()]
-                p = x
-            elif type(x) in REALS:
-                a = x
-                p = None
-            elif type(x) is ndarray and x.size < FROM:
-                a = x
-                p = None
-                plain = 0
-            else:
-                return general(rule, x, y, compute)
-            if type(y) is Operation:
-                b = y._operand
-                if not numbers:
-                    b = y._value
-                q = y._record
-            elif type(y) is Variable and y._live:
-                b = y._value
-                if b.size >= FROM:
-                    return general(rule, x, y, compute)
-                if numbers and not b.ndim and b.dtype is DOUBLE:
-                    b = b[()]
-                q = y
-            elif type(y) in REALS:
-                b = y
-                q = None
-            elif type(y) is ndarray and y.size < FROM:
-                b = y
-                q = None
-                plain = 1
-            else:
-                return general(rule, x, y, compute)
+            <operand x | a | p | 0>
+            <operand y | b | q | 1>
         except AttributeError:  # empty slots, or a large operand
             return general(rule, x, y, compute)
         try:
@@ -228,41 +163,18 @@ def binary(
         except ValueError as error:
             recording.explain_error(error, rule, (x, y))
             raise
-        if type(z) is not ndarray:
-            value = asarray(z)
-            if type(z) is not float64:
-                z = value
+        <value>
         if value.size > switches.fast_path_limit:
             if plain is not None:
                 plain_array(b if plain else a)  # of objects: says why it cannot be
-            return recording.make_node(rule, value, (x, y), [a, b], (p, q), {}, () if plain is None else (plain,))
-        extra = None
+            operands = [a, b], (p, q), {}, () if plain is None else (plain,)
+            return recording.make_node(rule, value, (x, y), operands)
         if plain is not None:
             a, b, extra = protect_operands(rule, a, b, plain)
-        node = _view(value, Operation)
-        if z is value:  # of a number nothing is read from this array
-            set_flags(node, False)
-        node._value = value
-        node._operand = z
-        node._record = record = Record()
-        if switches.source:
-            frame = getframe(depth)
-            if type(place := frame.f_trace) is Activation:
-                record.place = place
-                record.last = frame.f_lasti
-            else:
-                record.place, record.last = enter(frame)
-        record.rule = rule
-        record.parents = (p, q)
-        record.saved = (a, b, z)
-        record.number, release = next(NEW)
-        record.count = rule.tick()
-        if release is not None:
-            record.release = release(record.number, record.parents)
-        record.extra = extra
-        return node
+        <node (p, q) | (a, b, z) | extra>
 
     return forward
+""", globals())  # fmt: skip
 
 
 def protect_operands(rule: Rule, a: Any, b: Any, plain: int) -> tuple[Any, Any, Any]:
@@ -289,14 +201,13 @@ def general(rule: Rule, x: Any, y: Any, compute: Any) -> Any:
         return NotImplemented
     if modes().autocast is not None:
         return recording.apply(rule, (x, y))
-    values, parents, constants, mutable = recording.split_inputs((x, y))
+    operands = recording.split_inputs((x, y))
     if len(NODE_TYPES) > 1:
-        if (batch := recording.hidden_batch(values)) is not None:
-            return recording.apply_batched(batch, rule, (x, y), values, parents, constants, mutable, compute)
-        values = recording.one_family(rule, values)
-    z = recording.call_explained(compute, values, rule, (x, y), True)
-    z = z if type(z) in NODE_TYPES else asarray(z)
-    return recording.make_node(rule, z, (x, y), values, parents, constants, mutable)
+        if (batch := recording.hidden_batch(operands.values)) is not None:
+            return recording.apply_batched(batch, rule, (x, y), operands, compute)
+        recording.one_family(rule, operands.values)
+    z = recording.call_explained(compute, operands.values, rule, (x, y), True)
+    return recording.make_node(rule, z if type(z) in NODE_TYPES else asarray(z), (x, y), operands)
 
 
 def reflected(forward: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:

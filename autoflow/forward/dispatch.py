@@ -17,9 +17,10 @@ import numpy as np
 from ..base.errors import DataError, InPlaceError, LostGradientError, NoRuleError
 from ..base.lazy import later
 from ..base.modes import modes
-from ..nodes.coercion import refuse_halfway, wants_numbers
+from ..nodes.coercion import refuse_halfway
 from ..nodes.cuts import note_cut
 from ..nodes.nodes import NodeRole, constant_from, memory_of, read_only, value_of
+from ..program.callers import wants_numbers
 from ..rules import RULES
 from ..rules.variants import METHODS, VARIANTS, along_axes, chosen, computed_in
 from ..table.outside import ALLOCATORS, WRITERS, advice, is_plain, public_name
@@ -33,7 +34,7 @@ AXES = ("axes", "axis", "keepdims")  # keywords of products
 
 
 def array_ufunc(
-    self: Any, ufunc: Any, method: str, x: Any, y: Any = NOT_GIVEN, /, *rest: Any, **options: Any
+    self: Any, ufunc: np.ufunc, method: str, x: Any, y: Any = NOT_GIVEN, /, *rest: Any, **options: Any
 ) -> Any:  # fmt: skip
     """``np.exp(x)``, ``np.add(2.0, x)``, ``plain += x``, ``np.add.reduce(x)``."""
     # Positional parameters instead of *inputs save 0.1 µs, the quick closures another 0.5 over apply().
@@ -46,7 +47,7 @@ def array_ufunc(
         return numbers_unless_lost(error, self, getattr(ufunc, method), inputs, options)
 
 
-def recorded_ufunc(self: Any, ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+def recorded_ufunc(self: Any, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """The same, of calls that are not quick."""
     if wants_numbers(caller := sys._getframe(2).f_globals.get("__name__")):
         refuse_halfway(caller, has_gradient(inputs))
@@ -92,7 +93,7 @@ def recorded_ufunc(self: Any, ufunc: Any, method: str, inputs: tuple[Any, ...], 
     return without_rule(ufunc, getattr(ufunc, method), inputs, options, method)
 
 
-def has_scipy_rule(ufunc: Any) -> bool:
+def has_scipy_rule(ufunc: np.ufunc) -> bool:
     """Is it one of SciPy's functions that have a row? Those rows are read when the first such function meets a node."""
     if "scipy.special" not in sys.modules:
         return False

@@ -44,6 +44,7 @@ from ..nodes.cuts import note_cut
 from ..nodes.nodes import NodeRole, VariableRole, current_record, new_record, value_of
 from ..nodes.rebinding import check_left, leave
 from ..nodes.records import Extras
+from ..program.callers import caller
 from ..rules import RULES
 from ..rules.ordering import along
 from ..rules.variants import as_booleans
@@ -67,24 +68,17 @@ def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any], 
     """
     is_recorded = modes().recording
     check_writable(x, is_recorded)
-    old, n, memory_of_x = current_record(x), rule.operands, x._value
-    values, parents, constants, _ = recording.split_inputs(inputs[:n])
-    for k in [*constants]:
-        if constants[k] is x:
-            del constants[k]  # no leaf of its own: what x was is the first operand
-    values += inputs[n:] if partly else [recording.plain_option(v, rule, k) for k, v in enumerate(inputs[n:], n)]
-    batch = recording.hidden_batch(values) if len(NODE_TYPES) > 1 else None
-    if batch is not None and hasattr(memory_of_x, "batch_layer"):
-        batch.lift_operands(rule, inputs, values, parents, constants)
-    region = written_region(memory_of_x, values[-1]) if partly else memory_of_x
-    if old is not None and rule is RULES[setitem] and is_unfinished(old) and region.size == memory_of_x.size:
+    old, memory = current_record(x), x._value
+    values, parents, constants, _ = operands_of_write(x, rule, inputs, partly)
+    region = written_region(memory, values[-1]) if partly else memory
+    if old is not None and rule is RULES[setitem] and is_unfinished(old) and region.size == memory.size:
         parents[0] = None  # written whole again: nothing of what was half written is left
     flowing = tuple([p is not None for p in parents])
-    is_rounded = memory_of_x.dtype.kind not in "fc"  # whole numbers and booleans have no derivative
-    if (is_rounded or not (is_recorded and True in flowing)) and (
-        old is None or (is_recorded and parents[0] is None)
-    ):  # numbers into a Constant, into whole numbers, or no_grad
-        recording.call_explained(write_noted, (memory_of_x, region, run, values), rule, inputs)
+    is_rounded = memory.dtype.kind not in "fc"  # whole numbers and booleans have no derivative
+    is_forgotten = old is None or (is_recorded and parents[0] is None)
+    if is_forgotten and (is_rounded or not (is_recorded and True in flowing)):
+        # Numbers into a Constant, into whole numbers, or no_grad.
+        recording.call_explained(write_noted, (memory, region, run, values), rule, inputs)
         if old is not None:
             become_constant(x)
         elif is_rounded:
@@ -95,13 +89,33 @@ def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any], 
             f"{x.name} has a history, and under no_grad the write would not be in it. Write while recording, or into "
             f"x.detach().copy()."
         )
-    kept, marks = keep_values(rule, values, flowing, memory_of_x)
+    kept, marks = keep_values(rule, values, flowing, memory)
     save_overwritten_values(x, old, parents)
-    record = new_record(rule, tuple(parents), (*kept, memory_of_x),
-                        Extras(constants, marks, line=versions.caller(), scope=modes().scope))  # fmt: skip
-    recording.call_explained(write_noted, (memory_of_x, region, run, values, x, record), rule, inputs)
+    extra = Extras(constants, marks, line=caller(), scope=modes().scope)
+    record = new_record(rule, tuple(parents), (*kept, memory), extra)
+    recording.call_explained(write_noted, (memory, region, run, values, x, record), rule, inputs)
+    return announce_write(x)
+
+
+def operands_of_write(x: Any, rule: Rule, inputs: tuple[Any, ...], partly: bool) -> recording.Operands:
+    """The operands and options of a write into x."""
+    n = rule.operands
+    operands = recording.split_inputs(inputs[:n])
+    for k in [*operands.constants]:
+        if operands.constants[k] is x:
+            del operands.constants[k]  # no leaf of its own: what x was is the first operand
+    for k, option in enumerate(inputs[n:], n):
+        operands.values.append(option if partly else recording.plain_option(option, rule, k))
+    batch = recording.hidden_batch(operands.values) if len(NODE_TYPES) > 1 else None
+    if batch is not None and hasattr(x._value, "batch_layer"):
+        batch.lift_operands(rule, inputs, operands)
+    return operands
+
+
+def announce_write(x: Any) -> Any:
+    """Tell those who look at operations of a write into x; returns x."""
     switches = modes()
-    if switches.shadow and type(x.base) in NODE_TYPES and not np.may_share_memory(x.base, memory_of_x):
+    if switches.shadow and type(x.base) in NODE_TYPES and not np.may_share_memory(x.base, x._value):
         np.copyto(x.base, nodes.shadow_of(x._value))  # in a proof it may have been a Constant, with the right ones
     if switches.listeners:
         recording.announce_node(x)
@@ -336,7 +350,7 @@ def store(out: Any, z: Any, function: Any, args: Any, options: dict[str, Any]) -
     is_alike = function is None or getattr(z, "dtype", out.dtype) == out.dtype != np.float16
     casting, numbers = options.get("casting", "same_kind"), {k: value_of(v) for k, v in options.items()}
 
-    def run(memory: Any, _: Any, new: Any, *place: Any) -> None:
+    def run(memory: Array, _: Any, new: Any, *place: Any) -> None:
         if is_alike:
             np.copyto(memory, new, casting=casting)
         else:
@@ -364,7 +378,7 @@ def augmented_operator(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
     rule, quick = RULES[ufunc], recording.FORWARD.get(ufunc)
     forward = quick or (lambda x, y: recording.apply(rule, (x, y)))  # a row of a user's may lack a derivative
 
-    def run(memory: Any, a: Any, b: Any) -> Any:  # NumPy's x **= 2 squares, and has other bits than np.power
+    def run(memory: Array, a: Any, b: Any) -> Any:  # NumPy's x **= 2 squares, and has other bits than np.power
         return ufunc(a, b, out=memory) if rule.operator is None else operator.ipow(memory, b)  # type: ignore[no-untyped-call]
 
     def inplace(x: Any, y: Any) -> Any:
@@ -466,7 +480,7 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any = -1) -> None:
 WRITERS = {getattr(np, f.__name__): f for f in (copyto, fill_diagonal, place, put, put_along_axis, putmask)}
 
 
-def write_at(ufunc: Any, x: Any, i: Any, y: Any = None) -> None:
+def write_at(ufunc: np.ufunc, x: Any, i: Any, y: Any = None) -> None:
     """``np.add.at(x, i, y)``: x[i] += y, where an element that is named several times gets all of its y.
 
     Sums are recorded as x + (the y at their places); other functions, if no element is named twice, as

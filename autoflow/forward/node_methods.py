@@ -25,9 +25,9 @@ from ..base.modes import TAKEN, modes
 from ..base.spellings import refuse_keywords
 from ..base.types import Array
 from ..nodes import nodes
-from ..nodes.coercion import carries_nodes, wants_numbers
 from ..nodes.nodes import Node, NodeRole, VariableRole, memory_of, plain_view, value_of
-from .callers import check_taker, is_users
+from ..program.callers import carries_nodes, is_users, wants_numbers
+from .takers import check_taker
 
 if TYPE_CHECKING:
     from ..backprop.hooks import Handle, Hook
@@ -60,7 +60,7 @@ def number(x: Any, kind: Any) -> Any:
     """``float(x)``, ``int(x)``, ``complex(x)``: the plain number.
 
     Raises LostGradientError if a gradient flows to x, and the code that takes the number would lose it: see
-    ``callers.py``.
+    ``takers.py``.
     """
     switches = modes()
     if switches.recording and getattr(x, "requires_grad", False):
@@ -197,7 +197,7 @@ class NodeMethods:
 
     # -- gradients
 
-    def backward(self, seed: Any = None, *, create_graph: bool = False, keep_grads: bool | None = None,
+    def backward(self, seed: Array = None, *, create_graph: bool = False, keep_grads: bool | None = None,
                  **unknown: Never) -> None:  # fmt: skip
         """Carry dL/d(self) back to every node that this one was computed from, into their ``grad``.
 
@@ -267,7 +267,7 @@ class NodeMethods:
         """Its derivatives with respect to its operands, a line each, in LaTeX."""
         return found("derivative_formula")(self)
 
-    def why(self, node: Any, *, paths: int = 8) -> Why:
+    def why(self, node: Node, *, paths: int = 8) -> Why:
         """The derivative of ``node`` with respect to this one as a sum over paths: ``w.why(loss)``."""
         return found("why")(self, node, paths=paths)
 

@@ -23,17 +23,19 @@ from ..base.lazy import later
 from ..base.modes import modes, switched
 from ..base.pytree import tree_map
 from ..nodes import nodes, versions
-from ..nodes.coercion import WHY, array_of, content, holds_node, plain_array, wants_numbers
+from ..nodes.coercion import WHY, array_of, content, holds_node, plain_array
 from ..nodes.cuts import Cut, note_cut, text_of
-from ..nodes.nodes import NodeRole, Operation, Variable, VariableRole, View, new_record, on_memory, set_flags, value_of
+from ..nodes.nodes import NodeRole, Operation, Variable, VariableRole, View, new_record, on_memory, value_of
 from ..nodes.rebinding import check_left
-from ..nodes.records import Extras, Record
-from ..nodes.versions import NEW, FreedArray, view_link
-from ..program.places import Activation, enter, getframe
+from ..nodes.records import Extras, Record  # noqa: F401 - in the text
+from ..nodes.versions import NEW, FreedArray, view_link  # noqa: F401 - in the text
+from ..program.callers import calling_module, getframe, user_frame, wants_numbers  # noqa: F401 - in the texts
+from ..program.places import Activation, enter  # noqa: F401 - in the text
 from ..table.blocks import FROM, in_blocks
 from ..table.indexing import getitem
 from ..table.shapes import Array, join_list
 from ..table.table import Rule
+from .templates import written_out
 
 # ---------------------------------------------------------------- operands: what an operation needs of each argument
 
@@ -42,57 +44,69 @@ REALS = frozenset({float, int, bool, np.float64, np.float32, np.float16, np.int6
 NUMBERS = REALS | {complex, np.complex128, np.complex64}
 
 
-Gathered = tuple[list[Any], list[Any], dict[int, Any], list[int]]  # the results of split_inputs
+class Operands(NamedTuple):
+    """Everything that an operation needs to know about its operands, by place; and the values of its options."""
 
+    values: list[Any]  # the plain arrays and numbers, and behind them the options
+    parents: list[nodes.Holder | None]  # what a gradient flows to; None where nothing flows
+    constants: dict[int, NodeRole]  # where nothing flows: the leaf that pictures show
+    mutable: list[int]  # whose memory may change without our knowing, or is a small view: keep a copy
 
-class Operand(NamedTuple):
-    """Everything that an operation needs to know about one operand."""
-
-    value: Any  # the plain array or number
-    parent: Any  # what its gradient flows to: a record or a Variable; None where nothing flows
-    shown: Any  # if nothing flows: the leaf that pictures show
-    is_mutable: bool  # its memory may change without our knowing, or is a small view: keep a copy
-
-
-def operand(x: Any) -> Operand:
-    """``x`` as an operand: a node, a number, an array, or another library's box around one of them."""
-    kind = type(x)
-    if isinstance(x, NodeRole):
-        if not hasattr(x, "_value"):
-            again = as_reshape_of_base(x)
-            return Operand(orphan_numbers(x), None, None, True) if again is None else operand(again)
-        if kind is Operation or (kind is View and x._record.number > versions.latest[0]):  # no write since
-            is_mutable = kind is View and (x._value.nbytes <= versions.COPY_BYTES or nodes.is_lent(x))
-            return Operand(x._value, x._record, None, is_mutable)
-        record = nodes.gradient_target(x)
-        is_view = getattr(x, "_view", None) is not None and kind is not x.family.Operation  # that is one of a Variable
-        small_view = is_view and x._value.nbytes <= versions.COPY_BYTES
-        return Operand(x._value, record, x if record is None else None, small_view or nodes.is_lent(x))
-    if kind in NUMBERS or x is None:
-        return Operand(x, None, None, False)
-    if kind is not ndarray:
-        if isinstance(inside := content(x), NodeRole):
-            return operand(inside)
-        if isinstance(x, (list, tuple)):
-            return operand(join_list(x) if holds_node(x) else array_of(x))  # as af.array(x)
-    return Operand(plain_array(x), None, None, True)
-
-
-def split_inputs(inputs: Sequence[Any]) -> Gathered:
-    """For operands: values, parents, leaves to show in pictures by place, and the places of what may change unseen."""
-    values: list[Any] = []
-    parents: list[Any] = []
-    constants: dict[int, Any] = {}
-    mutable: list[int] = []
-    for k, x in enumerate(inputs):
-        value, parent, shown, is_mutable = operand(x)
-        values.append(value)
-        parents.append(parent)
-        if shown is not None:
-            constants[k] = shown
+    def add(self, x: Any) -> None:
+        """``x`` as the next operand: a node, a number, an array, or another library's box around one of them."""
+        kind, value, is_mutable = type(x), x, False
+        parent: nodes.Holder | None = None
+        if isinstance(x, NodeRole):
+            if not hasattr(x, "_value"):
+                if (again := as_reshape_of_base(x)) is not None:
+                    return self.add(again)
+                value, is_mutable = orphan_numbers(x), True
+            elif kind is Operation or (kind is View and x._record.number > versions.latest[0]):  # no write since
+                value, parent = x._value, x._record
+                is_mutable = kind is View and (value.nbytes <= versions.COPY_BYTES or nodes.is_lent(x))
+            else:
+                value, parent = x._value, nodes.gradient_target(x)
+                if parent is None:
+                    self.constants[len(self.values)] = x
+                is_view = getattr(x, "_view", None) is not None and kind is not x.family.Operation  # of no Variable
+                is_mutable = (is_view and value.nbytes <= versions.COPY_BYTES) or nodes.is_lent(x)
+        elif kind not in NUMBERS and x is not None:
+            if kind is not ndarray:
+                if isinstance(inside := content(x), NodeRole):
+                    return self.add(inside)
+                if isinstance(x, (list, tuple)):
+                    return self.add(join_list(x) if holds_node(x) else array_of(x))  # as af.array(x)
+            value, is_mutable = plain_array(x), True
         if is_mutable:
-            mutable.append(k)
-    return values, parents, constants, mutable
+            self.mutable.append(len(self.values))
+        self.values.append(value)
+        self.parents.append(parent)
+        return None
+
+
+def split_inputs(inputs: Sequence[Any]) -> Operands:
+    """The operands as an operation needs them."""
+    operands = Operands([], [], {}, [])
+    for x in inputs:
+        operands.add(x)
+    return operands
+
+
+def gather(rule: Rule, inputs: Sequence[Any]) -> Operands:
+    """The same of all arguments of ``rule``. To some operands nothing flows, such as the condition of where."""
+    values, parents, constants, mutable = operands = split_inputs(inputs[: rule.operands])
+    for k, needs in enumerate(rule.needs):
+        if needs is None and parents[k] is not None:
+            parents[k] = None
+            if isinstance(inputs[k], NodeRole):
+                constants[k] = inputs[k]
+    for k, option in enumerate(inputs[rule.operands :], rule.operands):
+        if type(option) not in SIMPLE and not (type(option) is tuple and SIMPLE.issuperset(map(type, option))):
+            option = plain_option(option, rule, k)
+            if isinstance(option, MAY_CHANGE) or type(option) in NODE_TYPES:
+                mutable.append(k)
+        values.append(option)
+    return operands
 
 
 def as_reshape_of_base(x: Any) -> Any:
@@ -100,7 +114,7 @@ def as_reshape_of_base(x: Any) -> Any:
     ``np.r_`` do: that is a reshape. None for all other arrays made there, and for a library that wants numbers."""
     base: Any = x.base
     is_of_node = isinstance(x, np.ndarray) and hasattr(base, "family") and hasattr(base, "_value")
-    if is_of_node and not wants_numbers(versions.calling_module()):
+    if is_of_node and not wants_numbers(calling_module()):
         new = x.ndim - base.ndim
         same_memory = x.__array_interface__["data"][0] == base.__array_interface__["data"][0]
         if x.shape == (1,) * new + base.shape and x.strides[new:] == base.strides and same_memory:
@@ -117,14 +131,14 @@ def orphan_numbers(x: Any) -> Array:
     """
     another = x.base is not None and type(x.base) not in NODE_TYPES and not isinstance(x.base, NodeRole)
     known = another or isinstance(x, nodes.ConstantRole)
-    if modes().recording and not known and not wants_numbers(versions.calling_module()):
+    if modes().recording and not known and not wants_numbers(calling_module()):
         raise history_lost(x)
     return value_of(x)
 
 
 def history_lost(x: Any) -> LostGradientError:
     """The error for such an array."""
-    kind, frame = type(x).__name__.replace("View", "Operation"), versions.user_frame("numpy")
+    kind, frame = type(x).__name__.replace("View", "Operation"), user_frame("numpy")
     text, line = text_of(Cut("", frame.f_code, frame.f_lasti, "it"))
     return LostGradientError(
         f"NumPy made this {kind} of shape {x.shape} from a node without telling us, as plain.dot(node), np.vectorize "
@@ -193,19 +207,20 @@ def hidden_batch(values: Any) -> Any:
     return None
 
 
-def one_family(rule: Rule, values: list[Any]) -> list[Any]:
+def one_family(rule: Rule, values: list[Any]) -> None:
     """Arrays of two libraries do not mix; those of a recording (``compiler/trace/traced.py``) adopt NumPy's."""
-    found: set[Any] = {array_type(v) for v in values if array_type(v) is not None}
+    found: set[Any] = {array_type(v) for v in values[: rule.operands] if array_type(v) is not None}
     if len(found) > 1:
         for t in found:
             if hasattr(t, "adopt") and found == {t, np.ndarray}:
-                return [t.adopt(v, next(v for v in values if type(v) is t)) for v in values]
+                like = next(v for v in values if type(v) is t)
+                values[: rule.operands] = [t.adopt(v, like) for v in values[: rule.operands]]
+                return
         names = " and ".join(sorted(f"{t.__module__}.{t.__name__}" for t in found if t))
         raise MixedArraysError(
             f"{rule.name} got arrays of {names}. Bring one side over first: x.to_cpu(), x.to_gpu(), "
             f"or af.Autodiff(array_type).put(x)."
         )
-    return values
 
 
 # ---------------------------------------------------------------- recording: from the call to the node
@@ -239,28 +254,15 @@ def apply(rule: Rule, args: tuple[Any, ...], options: dict[str, Any] = NO_OPTION
     if rule.variadic:
         arrays = tuple(inputs[0])
         inputs, rule = (*arrays, *inputs[1:]), rule.of_arity(len(arrays))
-    n = rule.operands
-    values, parents, constants, mutable = split_inputs(inputs[:n])
-    for k in range(n):
-        if rule.needs[k] is None and parents[k] is not None:  # nothing flows to it (the condition of where)
-            parents[k] = None
-            if isinstance(inputs[k], NodeRole):
-                constants[k] = inputs[k]
-    for k in range(n, len(inputs)):
-        option = inputs[k]
-        if type(option) not in SIMPLE and not (type(option) is tuple and SIMPLE.issuperset(map(type, option))):
-            option = plain_option(option, rule, k)
-            if isinstance(option, MAY_CHANGE) or type(option) in NODE_TYPES:
-                mutable.append(k)
-        values.append(option)
+    operands = gather(rule, inputs)
     if len(NODE_TYPES) > 1:
-        if (batch := hidden_batch(values)) is not None:
-            return apply_batched(batch, rule, inputs, values, parents, constants, mutable)
-        values[:n] = one_family(rule, values[:n])
-    result = call_explained(rule.compute, values, rule, inputs, True)
+        if (batch := hidden_batch(operands.values)) is not None:
+            return apply_batched(batch, rule, inputs, operands)
+        one_family(rule, operands.values)
+    result = call_explained(rule.compute, operands.values, rule, inputs, True)
     if type(result) not in NODE_TYPES:
         result = plain_array(result)
-    return make_node(rule, result, inputs, values, parents, constants, mutable)
+    return make_node(rule, result, inputs, operands)
 
 
 def apply_one(rule: Rule, x: Any, parent: Any, inputs: tuple[Any, ...]) -> Any:
@@ -271,19 +273,20 @@ def apply_one(rule: Rule, x: Any, parent: Any, inputs: tuple[Any, ...]) -> Any:
             options = tuple([plain_option(v, rule, k) for k, v in enumerate(options, 1)])
             mutable = [k for k, v in enumerate(options, 1) if isinstance(v, MAY_CHANGE) or type(v) in NODE_TYPES]
             if mutable:
-                values = [x._value, *options]
-                if len(NODE_TYPES) > 1 and (batch := hidden_batch(values)) is not None:
-                    return apply_batched(batch, rule, inputs, values, [parent], {}, mutable)
-                result = call_explained(rule.compute, values, rule, inputs)
+                operands = Operands([x._value, *options], [parent], {}, mutable)
+                if len(NODE_TYPES) > 1 and (batch := hidden_batch(operands.values)) is not None:
+                    return apply_batched(batch, rule, inputs, operands)
+                result = call_explained(rule.compute, operands.values, rule, inputs)
                 result = result if type(result) in NODE_TYPES else plain_array(result)
-                return make_node(rule, result, inputs, values, (parent,), {}, mutable)
+                return make_node(rule, result, inputs, operands)
             break
     return compute_one(rule, x, parent, options)
 
 
-def compute_one(rule: Rule, x: Any, parent: Any, options: tuple[Any, ...], depth: int = 4) -> Any:
-    """The same, where it is known that the options are simple: see SIMPLE. ``depth``: of the frame that called the
-    method or NumPy's function."""
+compute_one: Callable[..., Any] = written_out("""
+def compute_one(rule, x, parent, options, depth=4):
+    '''The same, where it is known that the options are simple: see SIMPLE. ``depth``: of the frame that called the
+    method or NumPy's function.'''
     a = x._value
     try:
         result = rule.compute(a, *options)
@@ -295,32 +298,18 @@ def compute_one(rule: Rule, x: Any, parent: Any, options: tuple[Any, ...], depth
     switches = modes()
     limit = switches.fast_path_limit
     if type(result) is not ndarray or a.size > limit or result.size > limit or result.dtype.kind not in "fc":
-        return make_node(rule, result, (x, *options), [a, *options], (parent,), {}, ())
-    record = Record()
-    if switches.source:
-        frame = getframe(depth)
-        if type(place := frame.f_trace) is Activation:
-            record.place = place
-            record.last = frame.f_lasti
-        else:
-            record.place, record.last = enter(frame)
-    record.rule = rule
-    record.parents = (parent,)
-    record.saved = (a, *options, result)
-    record.number, release = next(NEW)
-    record.count = rule.tick()
-    if release is not None:
-        record.release = release(record.number, record.parents)
-    record.extra = None
+        return make_node(rule, result, (x, *options), ([a, *options], (parent,), {}, ()))
+    <record (parent,) | (a, *options, result) | None>
     if rule.view and is_view_of(result, a):
         node = result.view(Operation if parent is x else View)
         node._view = (record, x) if release is None else view_link(record, x)
     else:
         node = result.view(Operation)
-    set_flags(node, False)
+    nodes.set_flags(node, False)
     node._value = node._operand = result
     node._record = record
     return node
+""", globals())  # fmt: skip
 
 
 def call_explained(
@@ -346,11 +335,9 @@ def explain_error(error: BaseException, rule: Rule, inputs: tuple[Any, ...]) -> 
     add_note(error, rule.function, inputs[: rule.operands], inputs[rule.operands :])
 
 
-def make_node(
-    rule: Rule, result: Array, inputs: Any, values: list[Any], parents: Sequence[Any],
-    constants: dict[int, Any], mutable: Any,
-) -> Any:  # fmt: skip
+def make_node(rule: Rule, result: Array, inputs: Any, operands: Operands) -> Any:
     """Make the node: a Constant if nothing is recorded, else an Operation with its record."""
+    values, parents, constants, mutable = operands
     switches = modes()
     family = NODE_TYPES[type(result)]
     shared = rule.view and isinstance(inputs[0], NodeRole) and is_view_of(result, values[0])
@@ -396,7 +383,7 @@ def make_node(
     return node
 
 
-def announce_node(node: Any) -> None:
+def announce_node(node: NodeRole) -> None:
     """Call the listeners (hooks, anomaly mode, checkpointing) for the new ``node``. Operations that they record are not
     announced."""
     listeners = modes().listeners
@@ -411,15 +398,13 @@ def is_view_of(result: Array, value: Array) -> bool:
     return result is value or (base is not None and (base is value or base is value.base))
 
 
-def apply_batched(
-    batch: Any, rule: Rule, inputs: Any, values: list[Any], parents: list[Any], constants: dict[int, Any],
-    mutable: Sequence[int], compute: Any = None,
-) -> Any:  # fmt: skip
+def apply_batched(batch: Any, rule: Rule, inputs: Any, operands: Operands, compute: Any = None) -> Any:
     """The row on arrays that hide a batch (``batching/batched.py``). Nodes of an outer layer count as values here: what
     is done with them is recorded there. Without a node of the deepest layer the result is no node."""
-    layer, is_held = batch.lift_operands(rule, inputs, values, parents, constants)
+    values, *_, mutable = operands
+    layer, is_held = batch.lift_operands(rule, inputs, operands)
     result = layer.run_row(rule, values, compute)
     if not is_held:
         return result
     mutable = [k for k in mutable if not hasattr(values[k], "batch_layer") or values[k].flags.writeable]  # no arguments
-    return make_node(rule, value_of(result), inputs, values, parents, constants, mutable)
+    return make_node(rule, value_of(result), inputs, operands._replace(mutable=mutable))

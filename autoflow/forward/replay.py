@@ -22,7 +22,7 @@ import numpy as np
 from ..backends.registry import NODE_TYPES
 from ..base.errors import LostGradientError, NoRuleError, StaleValueError
 from ..base.modes import switched
-from ..nodes.nodes import NodeRole, Variable, VariableRole, gradient_target, value_of
+from ..nodes.nodes import Holder, NodeRole, Variable, VariableRole, gradient_target, value_of
 from ..nodes.records import Extras, Record, ancestors, holder_name
 from ..nodes.versions import FreedArray, fingerprint, writer_since
 from ..table.shapes import Array, as_dtype
@@ -31,7 +31,7 @@ from .recording import apply
 Inputs = Mapping[Any, Any]
 
 
-def replay_node(node: Any, inputs: Inputs | None = None) -> Array:
+def replay_node(node: NodeRole, inputs: Inputs | None = None) -> Array:
     """The value that ``node`` would have if these nodes had other values: ``loss.replay({w: w.value + 0.1})``.
 
     inputs : Variables, or nodes on the way, and their values, of the shapes they were recorded with. Variables that
@@ -56,7 +56,7 @@ def replay_node(node: Any, inputs: Inputs | None = None) -> Array:
     return replay(root_of(node), {key_of(k): v for k, v in (inputs or {}).items()})
 
 
-def replay(record: Any, inputs: Inputs) -> Array:
+def replay(record: Holder, inputs: Inputs) -> Array:
     """The value of ``record`` with other values of the Variables and records in ``inputs``. See :func:`replay_node`."""
     order = program([record], inputs)
     values = {k: check_input(k, v) for k, v in inputs.items()}
@@ -109,7 +109,7 @@ def record_again(node: Any, inputs: Inputs) -> tuple[Any, dict[Any, Any]]:
     return (new if isinstance(node, list) else new[0]), nodes
 
 
-def root_of(node: Any) -> Any:
+def root_of(node: NodeRole) -> Holder:
     """The record of a node, or the Variable; LostGradientError for one without a history."""
     record = gradient_target(node)
     if record is None:
@@ -124,7 +124,7 @@ def again(record: Record, operands: list[Any]) -> Any:
         return apply(rule, (*operands, *record.saved[rule.operands : len(rule.names)]))
 
 
-def program(roots: list[Any], cut: Inputs) -> list[Any]:
+def program(roots: list[Holder], cut: Inputs) -> list[Any]:
     """``roots`` and what they need, operands first; nothing behind the records in ``cut``."""
     found = {r for root in roots for r in ancestors(root, lambda r: r not in cut)}
     return sorted(found, key=lambda r: r.number)

@@ -22,6 +22,7 @@ from ..nodes import versions
 from ..nodes.nodes import Array, ConstantRole, NodeRole, OperationRole, new_record
 from ..nodes.records import Extras, Record, needs_grad
 from ..nodes.versions import FreedArray, Note, view_link
+from ..program.callers import caller
 from ..rules import RULES
 from ..table.indexing import getitem, put_view, setitem
 from ..table.table import Rule
@@ -41,7 +42,7 @@ def write_noted(
     Without x only the memory is noted: that of a leaf."""
     if record is not None:
         record.extra.unfinished = record.extra.line
-    note = Note(region, versions.caller() if record is None else record.extra.line)
+    note = Note(region, caller() if record is None else record.extra.line)
     note.stamp(now())
     changes, made = ([], []) if record is None else plan_rebinding(x, record)
     before: Changes = []
@@ -210,7 +211,7 @@ def overwrite(targets: Sequence[Array], sources: Sequence[Array]) -> None:
     for memory, new in zip(targets, sources, strict=True):
         if not np.can_cast(new.dtype, memory.dtype, "same_kind"):
             raise TypeError(f"Cannot cast from {new.dtype!r} to {memory.dtype!r} according to the rule 'same_kind'")
-    where = versions.caller()
+    where = caller()
     notes = [Note(memory, where) for memory in targets]
     for note in notes:
         note.stamp(now())

@@ -1,13 +1,7 @@
 """The values that can become nodes (numbers, lists, arrays), and errors that say why others cannot.
 
-Before that come other people's classes and code: some want numbers, some lose a gradient halfway, some keep a node as
-it is. Most libraries begin with ``np.asarray``: they have the numbers, and nothing is left to be done. Those in the
-tables keep the array that they were given and go on with it, through NumPy's hooks and past them. What they want are
-numbers (a plot, a table, an optimum), and a history would only be in their way: kept alive as long as a figure, or
-joined to rows without a history. So their calls of NumPy's functions, and of the few methods with which they begin, are
-answered with plain arrays. Operators, ``x[0]`` and ``x[1:]`` do not ask who calls: that would cost every user's
-operation 0.1 µs. Everything else, SciPy's functions written with NumPy among them, is differentiated as if the user had
-written it.
+Before that come other people's classes and code: some lose a gradient halfway (``program/callers.py`` has the names),
+some keep a node as it is.
 
 A class with a hook of its own (``__array_ufunc__``) adds something to numbers: a unit, coordinates, laziness. Beside a
 node it may answer if it keeps the node, history and all. Whether it does cannot be seen from here, so a class says it:
@@ -18,7 +12,6 @@ they keep none, as a unit alone). For libraries that do not know us a table says
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -26,71 +19,9 @@ import numpy as np
 from ..backends.registry import NODE_TYPES, Array, array_type
 from ..base.errors import LOST, DataError, LostGradientError, MixedArraysError, NoRuleError
 from ..base.modes import modes
+from ..program.callers import CARRIERS, HALFWAY, READERS
 
 # ---------------------------------------------------------------- other people's classes and code
-
-# Module or package -> why it gets numbers.
-NUMBERS = {
-    "matplotlib": "it draws numbers, and a figure would keep the graph alive",
-    "mpl_toolkits": "as matplotlib",
-    "pandas": "a Series copies, aligns and caches its array, often in C",
-    "numpy.ma": "a masked array is an array of another class over the same numbers",
-    "numpy.testing": "it compares numbers",
-    "scipy.optimize": "it iterates in arrays of its own; give it the gradient by jac=af.grad(f)",
-    "scipy.io": "it writes files",
-    "scipy.linalg.blas": "what is public and not in C chooses a routine",
-    "scipy.linalg.lapack": "as scipy.linalg.blas",
-    "sklearn.metrics": "what it returns is looked at, not differentiated",
-    "sklearn.model_selection": "it chooses rows",
-}
-# Module or package -> what to use instead: it copies the numbers halfway, so that what it answers would have half a
-# gradient, or none.
-HALFWAY = {
-    "scipy.special._logsumexp": "use af.special.logsumexp",
-    "scipy.integrate._quadpack_py": "use af.integrate.quad",
-    "scipy.integrate._quad_vec": "use af.integrate.quad",
-    "scipy.integrate._ivp": "use af.integrate.solve_ivp",
-    "scipy.sparse": "use autoflow.scipy.sparse, matrix.toarray(), or x.value if no gradient is wanted",
-}
-
-# Package and class (or a base of it) -> its ``__carries_nodes__``. None of them is a subclass of ndarray: such an array
-# has memory of its own and keeps the numbers only.
-CARRIERS = {
-    "pint.PlainQuantity": "magnitude",
-    "pint.PlainUnit": "",
-    "xarray.DataArray": "data",
-    "xarray.Dataset": "",
-    "xarray.Variable": "data",
-}
-# Module -> why: it takes the numbers of a node (``node.value``, ``node.view(cls)``) where it should ask the node.
-READERS = {"astropy.units.quantity": "a Quantity takes the value of whatever has one, and views arrays as Quantities"}
-
-
-@functools.cache
-def carries_nodes(module: str | None) -> bool:
-    """Is the module of that name in a package of :data:`CARRIERS`?
-
-    >>> carries_nodes("xarray.core.variable"), carries_nodes("copy")
-    (True, False)
-    """
-    return module is not None and module.partition(".")[0] in {name.partition(".")[0] for name in CARRIERS}
-
-
-@functools.cache
-def wants_numbers(module: str | None) -> bool:
-    """Is the module of that name in one of the tables?
-
-    Who calls is ``sys._getframe(1).f_globals.get("__name__")``; to ask takes 0.1 µs.
-
-    >>> wants_numbers("matplotlib.axes"), wants_numbers("matplot"), wants_numbers("__main__")
-    (True, False, False)
-    """
-    return is_listed(module, NUMBERS) or is_listed(module, HALFWAY)
-
-
-def is_listed(module: str | None, names: Iterable[str]) -> bool:
-    """Is the module of that name, or a package that it is in, among these names?"""
-    return module is not None and any([f"{module}.".startswith(f"{name}.") for name in names])
 
 
 def refuse_halfway(module: str | None, gradient: bool) -> None:

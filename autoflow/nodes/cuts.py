@@ -10,15 +10,16 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from itertools import islice
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any, NamedTuple
 
 from ..base.errors import LostGradientError, UnprovedWarning
 from ..base.modes import modes
 from ..base.numbering import now
-from ..program.places import FILES, Activation, getframe, is_passed
+from ..program.callers import getframe, user_frame
+from ..program.places import FILES, Activation, is_passed
 from .records import ancestors
-from .versions import user_frame, writer_since
+from .versions import writer_since
 
 
 class Cut(NamedTuple):
@@ -140,7 +141,7 @@ def shown_operand(record: Any, k: int) -> str:
     return (Naming([record]).operand_text(record, k) if is_named else None) or ""
 
 
-def name_before(call: str, frame: Any) -> str:
+def name_before(call: str, frame: FrameType) -> str:
     """What a frame calls a method of: of ``loss.backward()`` ``loss``; empty if it is not known, or a module."""
     name = text_of(Cut("", frame.f_code, frame.f_lasti, " "))[0].rpartition(call)[0]
     return "" if isinstance(frame.f_globals.get(name), ModuleType) else name

@@ -173,7 +173,7 @@ def as_gradient_like(x: Any, value: Array) -> Array:
     return (family.from_numpy if family else np.asarray)(np.array(x, value.dtype))
 
 
-def check_numbers(g: Any, dtype: Any, what: str, of: str, error: type[Exception] = DataError) -> None:
+def check_numbers(g: Array, dtype: Any, what: str, of: str, error: type[Exception] = DataError) -> None:
     """Raise ``error`` for a gradient from a user that is text, or complex where ``of`` is real: half would be lost."""
     given = np.asarray(g).dtype if not hasattr(g, "dtype") else g.dtype
     if given.kind not in "biufc" and given != dtype:
@@ -182,7 +182,7 @@ def check_numbers(g: Any, dtype: Any, what: str, of: str, error: type[Exception]
         raise error(f"{what} is complex, but {of} is {dtype}: if its real part is meant, give np.real of it")
 
 
-def checked_grad(node: Any, g: Any) -> Any:
+def checked_grad(node: Any, g: Array) -> Any:
     """A gradient that the user sets: None, a node, or an array of the node's shape."""
     if g is None:
         return g

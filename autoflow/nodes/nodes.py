@@ -30,12 +30,13 @@ from ..base.lazy import later
 from ..base.modes import TRUE, modes
 from ..base.numbering import CONSTANT, VARIABLE, now
 from ..base.types import Array as Array
-from ..program.places import Activation, enter, getframe, here
+from ..program.callers import READERS, getframe, wants_numbers
+from ..program.places import Activation, enter, here
 from ..table.blocks import FROM
 from ..table.shapes import without_history
 from ..table.table import Rule
 from . import printing, versions
-from .coercion import READERS, leaf_array, refuse_reader, wants_numbers
+from .coercion import leaf_array, refuse_reader
 from .cuts import cut_here
 from .grads import checked_grad, read_grad, refuse_missing_grad
 from .records import Extras, Record, extend
@@ -176,7 +177,7 @@ class NodeRole:
         node._cut = cut_here("detached")
         return node
 
-    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+    def __array_wrap__(self, array: Array, context: Any = None, return_scalar: bool = False) -> Any:
         """A result that NumPy computed without asking us is a plain array."""
         return array[()] if return_scalar else array
 
@@ -250,7 +251,7 @@ class VariableRole(NodeRole):
         return g
 
     @grad.setter
-    def grad(self, g: Any) -> None:
+    def grad(self, g: Array) -> None:
         self._raw_grad, self._shown_grad = None, checked_grad(self, g)
 
     _raw_grad: Any
@@ -343,7 +344,7 @@ class OperationRole(NodeRole):
         return g
 
     @grad.setter
-    def grad(self, g: Any) -> None:
+    def grad(self, g: Array) -> None:
         record = current_record(self)
         if record is not None:
             record._raw_grad, record._shown_grad = None, checked_grad(self, g)
@@ -388,6 +389,7 @@ else:
     Node, Variable, Constant, Operation, View = NUMPY.Node, NUMPY.Variable, NUMPY.Constant, NUMPY.Operation, NUMPY.View
 
 
+Holder: TypeAlias = Record | Variable  # what a gradient flows to
 ARGUMENT = "argument"
 set_flags: Any = np.ndarray.setflags  # called on nodes: set_flags(node, False) is write=False
 
@@ -521,7 +523,7 @@ def memory_of(x: Any) -> Any:
     return type(x)([memory_of(v) for v in x]) if type(x) in (list, tuple) else x
 
 
-def current_record(x: Any) -> Any:
+def current_record(x: Any) -> Record | MaybeNone:
     """The record of a node as it is now, None for a leaf. A view gets a new one if its base has been written into."""
     if type(x) is Operation:
         return getattr(x, "_record", None)
@@ -555,7 +557,7 @@ def check_base(taken: Record, base: Any) -> None:
         )
 
 
-def gradient_target(x: Any) -> Any:
+def gradient_target(x: Any) -> Holder | MaybeNone:
     """The object to which a gradient of ``x`` flows: a Variable itself, the record of an Operation; None where nothing
     flows."""
     if isinstance(x, VariableRole):
@@ -563,7 +565,7 @@ def gradient_target(x: Any) -> Any:
     return current_record(x) if isinstance(x, NodeRole) else None
 
 
-def target_inside(x: Any) -> Any:
+def target_inside(x: Any) -> Holder | MaybeNone:
     """The :func:`gradient_target` of a node behind this array, which hides a batch; None if there is none."""
     while hasattr(x, "batch_layer"):
         x = x.inner
@@ -574,8 +576,8 @@ def target_inside(x: Any) -> Any:
 
 
 def new_record(
-    rule: Rule, parents: tuple[Any, ...], saved: tuple[Any, ...], extra: Extras | None = None, like: Any = None,
-    depth: int = 1,
+    rule: Rule, parents: tuple[Holder | None, ...], saved: tuple[Any, ...], extra: Extras | None = None,
+    like: Any = None, depth: int = 1,
 ) -> Record:  # fmt: skip
     """A record, made now. Its place is that of ``like``, another record, or where the user's program is, at ``depth``
     or further out."""

@@ -12,8 +12,8 @@ from __future__ import annotations
 import threading
 import warnings
 
+from ..program.callers import PACKAGE, user_frame
 from .cuts import Cut, text_of
-from .versions import PACKAGE, user_frame
 
 # In the text of NumPy's warnings.
 SIGNS = " encountered", "of empty slice", "Degrees of freedom", "Casting complex", "poorly conditioned", "2-dimensional"

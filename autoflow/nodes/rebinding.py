@@ -23,10 +23,11 @@ import numpy as np
 
 from ..base.errors import LostGradientError
 from ..base.modes import LEFT, MODES, modes, replace
+from ..program.callers import caller
 from ..program.places import variables_of
 from .grads import read_grad
 from .nodes import NodeRole, VariableRole, current_record
-from .versions import FreedArray, caller
+from .versions import FreedArray
 
 
 def original_of(x: Any) -> Any:

@@ -154,6 +154,8 @@ class Record:
     place: Any  # the activation of the user's function that made it, see program/places.py; unset without source
     last: int  # and its instruction
     _name: str | None
+    _raw_grad: Any
+    _shown_grad: Any
     extra: Extras | None  # what few records need
 
     @property
@@ -242,7 +244,7 @@ def from_outside(root: Any, start: int, own: Container[Any] = ()) -> Any:
     return next((r for r in found if r.number < start and r not in own), None)
 
 
-def refuse_older(records: Iterable[Any], start: int) -> None:
+def refuse_older(records: Iterable[Record], start: int) -> None:
     """Raise LostGradientError if what is differentiated in a user's function of plain arrays, which began at ``start``,
     depends on an older node: the transform takes that for a constant."""
     for record in records:

@@ -160,7 +160,6 @@ if not getattr(sys, "_is_gil_enabled", lambda: True)():  # False on free-threade
 
 COPY_BYTES = 4096  # copying 4 KB takes 0.15 µs; a fingerprint and its check later 0.8
 SAMPLES = 8  # elements of a large array
-PACKAGE = __name__.partition(".")[0]
 latest = [0]  # creation number of the latest write that was noted: a heap of one, see Note.stamp
 _logs: dict[int, Log] = {}  # id of the owner of a block of memory -> the writes into it
 
@@ -205,11 +204,6 @@ class Region:
     def __init__(self, array: Array) -> None:
         name = "__array_interface__" if issubclass(type(array), np.ndarray) else "__cuda_array_interface__"
         self.__array_interface__: Any = getattr(array, name, None)
-
-    def key(self) -> tuple[Any, ...] | None:
-        """Equal for equal regions."""
-        x = self.__array_interface__
-        return None if x is None else (x["data"][0], x["shape"], x["strides"], x["typestr"])
 
     def meets(self, array: Array) -> bool:
         """Do they share a byte? Exact where that is cheap, yes where it is not."""
@@ -276,7 +270,8 @@ class Note:
     def __init__(self, array: Array, where: str) -> None:
         owner = owner_of(array)
         self.log, self.region, self.where = log_of(owner), Region(array), where
-        self.key = self.region.key()
+        x = self.region.__array_interface__  # the key is equal for equal regions
+        self.key = None if x is None else (x["data"][0], x["shape"], x["strides"], x["typestr"])
         self.whole = array.nbytes == owner.nbytes  # not the real part of complex numbers, which has as many elements
         self.before = self.log.writes.get(self.key)
 
@@ -346,31 +341,3 @@ def fingerprint(array: Array) -> bytes:
     axes = sum([n > 1 for n in array.shape])
     along = math.ceil(SAMPLES ** (1 / max(axes, 1)))
     return array[tuple([slice(None, None, max(1, (n - 1) // max(along - 1, 1))) for n in array.shape])].tobytes()
-
-
-def caller() -> str:
-    """File and line of the first frame outside autoflow; in a notebook, the number that Jupyter gives to the cell."""
-    return where(user_frame())
-
-
-def where(frame: Any) -> str:
-    """File and line of this frame."""
-    file, line = frame.f_code.co_filename, frame.f_lineno
-    if "get_ipython" in frame.f_globals:  # in a notebook files are numbers in a temporary folder
-        compiler: Any = getattr(frame.f_globals["get_ipython"](), "compile", None)
-        if hasattr(compiler, "format_code_name") and (cell := compiler.format_code_name(file)):
-            return f"{' '.join(cell)}, line {line}"
-    return f"{file}:{line}"
-
-
-def calling_module() -> str | None:
-    """The module outside autoflow from which we were called."""
-    return user_frame().f_globals.get("__name__")
-
-
-def user_frame(*others: str) -> Any:
-    """The first frame outside autoflow, and outside other packages; the outermost one if all are inside."""
-    frame: Any = sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in (PACKAGE, *others):
-        frame = frame.f_back
-    return frame

@@ -27,7 +27,8 @@ from ..base.spellings import install
 from ..nodes.grads import as_gradient_like, forget_grads
 from ..nodes.nodes import NodeRole, VariableRole, value_of
 from ..nodes.rebinding import original_of, rebound
-from ..nodes.versions import Note, caller
+from ..nodes.versions import Note
+from ..program.callers import caller
 from ..program.places import variables_of
 from ..table.shapes import Array, is_number, is_on_host
 

@@ -12,20 +12,16 @@ no activation, :func:`enter` looks further out for the first frame of the user's
 
 from __future__ import annotations
 
-import functools
-import os
-import site
 import sys
-import sysconfig
 import weakref
 from collections.abc import Mapping
 from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR, CO_OPTIMIZED
 from types import CodeType, FrameType
 from typing import Any
 
-getframe = sys._getframe
+from .callers import getframe, is_packages
+
 LATER = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR  # flags of functions that return before they run
-OWN = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 PASSED: dict[int, Any] = {}  # the globals of modules whose frames are passed over, by their ids, and so kept alive
 TRACED: dict[int, Any] = {}  # frames, by their ids, that were seen under a debugger -> which call each was
 MOST_TRACED = 1000
@@ -124,7 +120,7 @@ def here(depth: int) -> tuple[Any, int]:
     return enter(frame)
 
 
-def enter(frame: Any, depth: int = 0) -> tuple[Any, int]:
+def enter(frame: FrameType, depth: int = 0) -> tuple[Any, int]:
     """The place in the first frame of the user's, from this one outwards: its activation, or its code if a debugger
     is at work there; and the instruction. A frame without an activation gets one, and so do its callers, of which
     this is number ``depth``."""
@@ -176,7 +172,7 @@ def search(frame: Any, depth: int) -> tuple[Any, int]:
     return code, frame.f_lasti
 
 
-def call_of(frame: Any) -> tuple[Any, ...]:
+def call_of(frame: FrameType) -> tuple[Any, ...]:
     """The key that tells a frame from a later one at the same address: its code, and the instruction that called it."""
     outer = frame.f_back
     return (frame.f_code, None, -1) if outer is None else (frame.f_code, outer.f_code, outer.f_lasti)
@@ -230,29 +226,3 @@ def is_passed(frame: FrameType) -> bool:
 def is_cell(file: str) -> bool:
     """Is it a cell of a notebook, or was it typed at a prompt? Those are compiled statement by statement."""
     return "<" in file or "ipykernel" in file
-
-
-def is_packages(file: str) -> bool:
-    """Is this file one of autoflow's, of Python's library or of an installed package?"""
-    return file.startswith(OWN) or is_library(file)
-
-
-@functools.lru_cache(1000)
-def is_library(file: str) -> bool:
-    """Is this file one of Python's own, or of an installed package?
-
-    >>> is_library(os.__file__), is_library("<stdin>"), is_library("/home/me/model.py")
-    (True, False, False)
-    """
-    if file.startswith("<frozen"):
-        return True
-    parts = file.replace("\\", "/").split("/")
-    return "site-packages" in parts or "dist-packages" in parts or file.startswith(library_folders())
-
-
-@functools.cache
-def library_folders() -> tuple[str, ...]:
-    """The folders of Python's library and of installed packages."""
-    paths = [sysconfig.get_paths().get(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
-    users = [site.getusersitepackages()] if hasattr(site, "getusersitepackages") else []
-    return tuple([os.path.join(path, "") for path in [*paths, *users] if path])

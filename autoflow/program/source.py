@@ -18,12 +18,13 @@ import os
 import sys
 import tokenize
 from collections.abc import Iterable, Iterator
-from types import CodeType, ModuleType
+from types import CodeType, FrameType, ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .places import is_cell, is_packages, variables_of
+from .callers import is_packages
+from .places import is_cell, variables_of
 
 FUTURES = 0x1FE0000  # flags of code: what ``from __future__`` has changed
 AWAIT = 0x2000  # notebooks await at the top level
@@ -420,7 +421,7 @@ def running(code: Any) -> Any:
     return frame
 
 
-def value_in(path: Any, frame: Any) -> Any:
+def value_in(path: Any, frame: FrameType) -> Any:
     """What a name or an attribute stands for in a frame; of an item what it is in. None if it is not there, or if it
     is a property that raises an error."""
     if isinstance(path, ast.Name):
@@ -432,7 +433,7 @@ def value_in(path: Any, frame: Any) -> Any:
     return None
 
 
-def is_plain(part: Any, frame: Any) -> bool:
+def is_plain(part: Any, frame: FrameType) -> bool:
     """Is it known in a frame that ``float(n)``, ``slider.value``, ``float(2 * x[k])`` or ``float(np.sqrt(n))`` takes a
     number of no node?"""
     taken = getattr(part, "value", None) or (part.args[:1] or [getattr(part.func, "value", part)])[0]

@@ -19,7 +19,8 @@ from inspect import CO_OPTIMIZED
 from types import CodeType, FrameType, TracebackType
 from typing import Any
 
-from .places import LATER, ON_OPCODE, UNWATCHED, Activation, enter, getframe, is_passed
+from .callers import getframe
+from .places import LATER, ON_OPCODE, UNWATCHED, Activation, enter, is_passed
 from .source import Loop, Source, Span, find, is_within, loops_around, source_of, span_of
 
 TOOLS = (4, 3)  # the numbers that Python keeps for no kind of tool

@@ -43,7 +43,7 @@ from ..batching.batched import Batched, Doubt, Layer
 from ..batching.forms import in_front
 from ..nodes.grads import cast_gradient
 from ..nodes.nodes import Array, gradient_target, value_of
-from ..nodes.records import Record, ancestors
+from ..nodes.records import ancestors
 from ..table.shapes import is_numpys
 from .evaluation import Argnum, Trace, chosen_argnum, plain_numbers
 from .forward_pass import ForwardPass
@@ -343,7 +343,7 @@ def one_chunk(pullback: Callable[[Any], list[Any]], seeds: Array, size: int) -> 
         layer.open = False
 
 
-def graph_bytes(record: Record, stop: Any) -> int | None:
+def graph_bytes(record: Any, stop: Any) -> int | None:
     """How large all gradients between a record and where the pass stops are; None if one of them has a hook."""
     total = 0
     for r in ancestors(record, lambda r: r not in stop):

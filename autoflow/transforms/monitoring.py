@@ -36,11 +36,10 @@ from ..base.errors import LostGradientError
 from ..base.lazy import SCIPY
 from ..base.modes import CHANGED, modes
 from ..base.numbering import now
-from ..nodes.coercion import NUMBERS, is_listed
 from ..nodes.nodes import NodeRole, gradient_target
 from ..nodes.records import from_outside
-from ..nodes.versions import PACKAGE, where
-from ..program.places import LATER, is_library
+from ..program.callers import NUMBERS, PACKAGE, is_library, is_listed, where
+from ..program.places import LATER
 from ..table.outside import OUT_OF_SCOPE
 
 python: Any = getattr(sys, "monitoring", None)

@@ -14,9 +14,9 @@ import support
 
 import autoflow as af
 from autoflow import nn
-from autoflow.backprop.second_runs import is_foreign
 from autoflow.compiler.trace import reachable
 from autoflow.errors import CompileError
+from autoflow.program.callers import is_foreign
 
 
 def equal(a, b):

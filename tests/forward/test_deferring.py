@@ -10,6 +10,7 @@ import autoflow as af
 from autoflow.errors import DataError, MixedArraysError, NoRuleError
 from autoflow.forward.closures import has_own_hook
 from autoflow.nodes import coercion
+from autoflow.program import callers
 
 
 class Quantity(np.lib.mixins.NDArrayOperatorsMixin):
@@ -291,7 +292,7 @@ def test_code_that_would_take_the_numbers_of_a_node_is_refused(node, read):
         return eval(read, {"__name__": module, "node": node, "Logged": Logged})
 
     copy = np.array(node, subok=True)  # made in C, its slots are empty
-    for module, reason in coercion.READERS.items():
+    for module, reason in callers.READERS.items():
         for live in (node, copy) if "view" in read else (node,):
             with pytest.raises(MixedArraysError, match=rf"^{module} would take the numbers of .*Give it x\.value"):
                 read_in(module, live)

@@ -5,8 +5,8 @@ import pytest
 
 import autoflow as af
 from autoflow.errors import LostGradientError, NoRuleError
-from autoflow.nodes import coercion
 from autoflow.nodes.nodes import NodeRole
+from autoflow.program import callers
 
 
 def called_from(module, program, **names):
@@ -50,19 +50,19 @@ def test_a_library_may_store_single_numbers():
 
 
 def test_halfway_is_refused_where_a_gradient_would_be_lost(monkeypatch):
-    monkeypatch.setitem(coercion.HALFWAY, "some._library", "use another")
-    coercion.wants_numbers.cache_clear()
+    monkeypatch.setitem(callers.HALFWAY, "some._library", "use another")
+    callers.wants_numbers.cache_clear()
     x = af.Variable([1.0, 2.0])
     for program in ("np.sum(x)", "np.stack([np.ones(2), x])"):
         with pytest.raises(NoRuleError, match=r"^some\.library of a node copies its numbers halfway.*: use another$"):
             called_from("some._library", program, x=x)
     assert called_from("some._library", "np.sum(x)", x=x.detach()) == 3.0
     monkeypatch.undo()
-    coercion.wants_numbers.cache_clear()
+    callers.wants_numbers.cache_clear()
 
 
-@pytest.mark.parametrize("name", [*coercion.NUMBERS, *coercion.HALFWAY])
+@pytest.mark.parametrize("name", [*callers.NUMBERS, *callers.HALFWAY])
 def test_every_entry_has_a_reason(name):
-    assert coercion.wants_numbers(name)
-    assert coercion.wants_numbers(f"{name}.part")
-    assert len((coercion.NUMBERS | coercion.HALFWAY)[name]) > 10
+    assert callers.wants_numbers(name)
+    assert callers.wants_numbers(f"{name}.part")
+    assert len((callers.NUMBERS | callers.HALFWAY)[name]) > 10

@@ -16,7 +16,7 @@ from processes import alone
 import autoflow as af
 from autoflow.nodes.records import ancestors
 from autoflow.program import watch
-from autoflow.program.places import OWN
+from autoflow.program.callers import OWN
 from autoflow.program.turns import Turns
 
 TOLD = re.compile(r"(\w+): (?:(\w+) = (\S+), )?iteration (\d+)(?: of (\d+))?$")

@@ -24,7 +24,7 @@ import numpy as np
 from ...backprop.snapshots import others_run
 from ...base.errors import CompileError
 from ...forward import array_methods, dispatch
-from ...nodes.versions import caller
+from ...program.callers import caller
 from ..run.buffers import callers_state
 
 SETTINGS = (

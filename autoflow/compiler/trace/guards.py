@@ -33,11 +33,12 @@ from typing import Any
 
 import numpy as np
 
-from ...backprop.second_runs import GENERATORS, OWN, is_at, is_foreign, is_users, state_of
+from ...backprop.second_runs import GENERATORS, OWN, is_at, is_users, state_of
 from ...backprop.snapshots import OF_FUNCTIONS, is_iterator, position_of
 from ...base.errors import CompileError
 from ...nodes.grads import read_grad
 from ...nodes.nodes import NodeRole, current_record
+from ...program.callers import is_foreign
 from ...program.places import Activation
 from ..matching import CAPTURED
 from ..program import Program

@@ -25,7 +25,8 @@ from typing import Any
 import numpy as np
 
 from ...base.errors import CompileError
-from ...nodes.versions import Array, caller
+from ...nodes.versions import Array
+from ...program.callers import caller
 from ...table.indexing import put_view
 from .doubts import into_outside
 

@@ -41,10 +41,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...backprop.second_runs import OWN, is_foreign, modules_of, same_bytes
+from ...backprop.second_runs import OWN, modules_of, same_bytes
 from ...backprop.snapshots import MISSING
 from ...base.lazy import ROWS
 from ...base.transformed import FunctionOfFunction
+from ...program.callers import is_foreign
 from ...table.table import RULES
 
 # ---------------------------------------------------------------- reachable objects, edge by edge

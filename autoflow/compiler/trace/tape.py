@@ -23,7 +23,8 @@ import numpy as np
 from ...backends.duck_arrays import flat, map_leaves, tuple_like
 from ...backprop.second_runs import same_state
 from ...base.errors import CompileError
-from ...nodes.versions import WRITEABLE, Array, caller
+from ...nodes.versions import WRITEABLE, Array
+from ...program.callers import caller
 from ...table.facts import FIXED, RAISING, of_kind
 from ..matching import CAPTURED, Nth, Value, layout_of
 from ..program import NUMBERS, Program

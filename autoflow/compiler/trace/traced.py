@@ -23,7 +23,7 @@ import numpy as np
 from ...backends.duck_arrays import DuckArray, flags_of, flat, private, run_masked, store_results
 from ...base.errors import CompileError
 from ...nodes.nodes import NodeRole
-from ...nodes.versions import caller
+from ...program.callers import caller
 from ...table import bodies
 from ...table.facts import REDUCTIONS, of_kind
 from ...table.indexing import is_basic

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import dis
 import inspect
-import sys
 from dataclasses import dataclass
 from itertools import pairwise
 from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, MemberDescriptorType
@@ -28,11 +27,11 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import LostGradientError
-from ..nodes import versions
-from ..nodes.coercion import is_listed, refuse_halfway, wants_numbers
+from ..nodes.coercion import refuse_halfway
 from ..nodes.cuts import named
 from ..nodes.grads import read_once
-from ..program.places import is_library, variables_of
+from ..program.callers import Caller, calling_module, getframe, wants_numbers, who
+from ..program.places import variables_of
 from ..rules import RULES
 from ..rules.arithmetic import zero
 from ..rules.variants import METHODS
@@ -146,16 +145,6 @@ def attribute_of(x: Any, name: str) -> Any:
 # -- whose code, which function ----------------------------------------------------------------------------------------
 
 
-def is_users(frame: FrameType) -> bool:
-    """Is this code not installed as a package? autoflow's own code counts too: it calls NumPy on behalf of the user."""
-    return is_in(frame, versions.PACKAGE) or not is_library(frame.f_code.co_filename)
-
-
-def is_in(frame: FrameType, package: str) -> bool:
-    """Is the frame's module in the package of that name?"""
-    return is_listed(frame.f_globals.get("__name__"), (package,))
-
-
 def carries(function: Any) -> str | None:
     """The name of a function of NumPy's (SciPy's, the user's) whose result can carry a gradient; else None.
 
@@ -207,12 +196,12 @@ def check_taker(x: Any, kind: type, strict: bool) -> bool:
 
     ``float(x)`` comes first, because it is called in every training loop.
     """
-    frame = sys._getframe(3)
+    frame = getframe(3)
     instruction = read_once(read_instruction, frame)
     function = called_in(frame, instruction) if instruction.does == "call" else UNKNOWN
     if instruction.does == "format" or (isinstance(function, KINDS) and function in ON_PURPOSE):
         return True
-    refuse_halfway(module := versions.calling_module(), True)
+    refuse_halfway(module := calling_module(), True)
     if wants_numbers(module):
         return False
     if instruction.does == "store":
@@ -234,19 +223,16 @@ def check_taker(x: Any, kind: type, strict: bool) -> bool:
     return function is kind
 
 
-def taker(frame: Any, instruction: Instruction, function: Any) -> str | None:
+def taker(frame: FrameType, instruction: Instruction, function: Any) -> str | None:
     """The name of the function that takes the number, if that loses a gradient and the call is the user's own."""
-    if not is_in(frame, "numpy"):
-        if not is_users(frame):
-            return None
-        return "an operator of a plain array and a list" if instruction.does == "operator" else carries(function)
-    code = frame.f_code
-    while frame is not None and is_in(frame, "numpy"):
-        if wants_numbers(frame.f_globals.get("__name__")):
-            return None
-        frame, code = frame.f_back, frame.f_code
-    if frame is None or not is_users(frame):
+    code, caller = None, who(frame)
+    while caller is Caller.NUMPY and frame.f_back is not None:
+        code, frame = frame.f_code, frame.f_back
+        caller = who(frame)
+    if caller not in (Caller.USER, Caller.OURS):
         return None
+    if code is None:
+        return "an operator of a plain array and a list" if instruction.does == "operator" else carries(function)
     if (name := name_in_python(code)) is not None:
         return name
     outer = read_once(read_instruction, frame)

@@ -15,9 +15,9 @@ from processes import alone
 
 import autoflow as af
 from autoflow.errors import DataError, LostGradientError
-from autoflow.forward import callers
+from autoflow.forward import takers
 from autoflow.nodes import grads
-from autoflow.program import places
+from autoflow.program import callers
 
 # Calls in which NumPy asks nobody, and the name that the error says. n is a 0-d node, plain a vector of two.
 REFUSED = {
@@ -206,7 +206,7 @@ def test_names_are_looked_up_where_they_are_used() -> None:
     exec("float = np.array", given)
     with pytest.raises(LostGradientError, match=r"np\.array"):
         exec("float([n, n])", given)
-    assert callers.callee([], None) == ((), False)
+    assert takers.callee([], None) == ((), False)
 
 
 def test_without_places_in_the_code_direct_calls_are_as_they_were() -> None:
@@ -238,17 +238,17 @@ def test_places_are_remembered_but_not_for_ever() -> None:
 
 
 def test_whose_code_it_is() -> None:
-    assert places.is_library(np.__file__)
-    assert places.is_library("<frozen runpy>")
-    assert not places.is_library(__file__)
-    assert not places.is_library("<stdin>")
-    assert not places.is_library("/tmp/ipykernel_12/3.py")
+    assert callers.is_library(np.__file__)
+    assert callers.is_library("<frozen runpy>")
+    assert not callers.is_library(__file__)
+    assert not callers.is_library("<stdin>")
+    assert not callers.is_library("/tmp/ipykernel_12/3.py")
 
 
 def test_every_function_in_python_is_known_by_its_code() -> None:
     """So that np.mean is found whatever it calls: nearly all rows and composed functions of NumPy's have one."""
-    callers.name_in_python((lambda: None).__code__)
-    found = set(callers.IN_PYTHON.values())
+    takers.name_in_python((lambda: None).__code__)
+    found = set(takers.IN_PYTHON.values())
     assert len(found) > 150
     assert {"np.sum", "np.mean", "np.linalg.solve", "np.fft.fft", "np.vectorize", "np.r_", "np.full"} <= found
     assert not {"np.argmax", "np.isclose", "np.allclose"} & found
