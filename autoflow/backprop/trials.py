@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base.transformed import FunctionOfFunction
+from ..program.callers import is_foreign
 from ..table.bodies import names_in
 from . import second_runs
 from .snapshots import NOTES, NUMPYS_BITS, Snapshot, cell_value, others_run
@@ -164,7 +165,7 @@ def is_end(x: Any) -> bool:
     """Does a search end here, whatever happens to ``x``?"""
     kind = type(x)
     if kind is types.ModuleType:
-        return second_runs.is_foreign(x.__name__)
+        return is_foreign(x.__name__)
     if kind is np.ndarray:
         return not x.dtype.hasobject
     return kind in second_runs.IN_C or second_runs.REFERENTS[kind] is second_runs.constant
