@@ -2,19 +2,18 @@
 
     z = np.tanh(x * w + b); loss = (z * z).sum()
 
-is one loop over the elements. Its body reads x, w and b, computes, keeps z in a register (and writes it only if
-somebody else wants it), and adds z² to a sum. The body is written twice: for vectors of eight numbers, and for the
-numbers that are left over.
+is one loop over the elements. Its body reads x, w and b, computes, keeps z in a register (and writes it only if it is
+needed elsewhere), and adds z² to a sum. The body is written twice: for vectors of eight numbers, and for the numbers
+that are left over.
 
-First, where values lie. A view is no code: it is another offset and other strides of the same memory. NumPy says which:
-the views of the program are taken once of arrays that lie as the real ones will, and their addresses and strides are
-read off.
+First, where values lie. A view needs no code: it is another offset and other strides of the same memory. NumPy says
+which: the views of the program are taken once from arrays that lie as the real ones will, and their addresses and
+strides are read off.
 
-Then the text of a loop. Axes are put together where memory allows: a matrix without gaps is a row. The innermost axis
-is the one along which most operands lie side by side. A sum along it stays in a register; one across it is added up in
-memory. The sums of many short rows are added in a register as well, 1,024 of them at a time. Of long rows blocks of
-1,024 are summed, then their sums by 64, and then those sums: as NumPy's pairwise summation that keeps rounding errors
-small.
+Then the text of a loop. Axes are joined where memory allows: a matrix without gaps is a row. The innermost axis is the
+one along which most operands are contiguous. A sum along it stays in a register; one across it is added up in memory.
+The sums of many short rows are added in a register, too, 1,024 of them at a time. Long rows are summed in blocks of
+1,024, then those sums by 64, and then those: like NumPy's pairwise summation, that keeps rounding errors small.
 """
 
 from __future__ import annotations
@@ -55,13 +54,13 @@ class Places:
         self.bases: dict[Value, Value] = {}  # in whose memory
 
     def base_of(self, v: Value) -> Value:
-        """The value in whose memory ``v`` is: the one that it is a view of."""
+        """The value whose memory ``v`` uses: the one that it is a view of."""
         self.dummy(v)
         return self.bases[v]
 
     def dummy(self, v: Value) -> Array:
-        """An array that lies as ``v`` will: a result of ours in its own order of axes, what comes from outside in C
-        order (native.py sees to that), a view as a view."""
+        """An array that lies as ``v`` will: our own result in its order of axes, an array from outside in C order
+        (native.py sees to that), a view as a view."""
         if v not in self.dummies:
             view = self.view(v) if v.kind == VIEW and v not in self.inside else None
             if view is not None:
