@@ -87,7 +87,7 @@ class Diagnosis:
 
 
 def diagnosis(findings: Sequence[Finding], examined: str) -> Diagnosis:
-    """The findings in the order of their importance, each once, without those that follow from others."""
+    """The findings in order of importance, each once, without those that follow from others."""
     seen: dict[tuple[str, Any], Finding] = {}
     kinds = {x.kind for x in findings}
     for x in [x for x in findings if kinds.isdisjoint(FOLLOWS.get(x.kind, ()))]:
