@@ -81,7 +81,7 @@ class Places:
         self.dummies[v], self.bases[v] = array, base
 
     def access(self, v: Value, shape: tuple[int, ...], kind: str) -> Access:
-        """As a loop over ``shape`` sees it, to which it broadcasts."""
+        """``v`` as a loop over ``shape``, to which it broadcasts, sees it."""
         return self.of(v, np.broadcast_to(self.dummy(v), shape), kind)
 
     def reduced(self, v: Value, kind: str) -> Access:
@@ -102,7 +102,7 @@ class Places:
 
 
 def address(array: Array) -> int:
-    """Of its first number."""
+    """The address of its first number."""
     return int(array.__array_interface__["data"][0])
 
 
@@ -226,7 +226,7 @@ class LoopText:
         return [v for v, k in self.sums.items() if not self.strides[k] or not self.strides[k][-1]]
 
     def add_up(self, t: IRText, outer: Indices, totals: Names) -> None:
-        """Store what has been summed, or add it to what is there."""
+        """Store the sums, or add them to what is there."""
         for v, total in totals.items():
             kind, p = self.reductions[v].type, self.row_pointer(t, self.sums[v], outer)
             if v not in self.direct:
@@ -261,7 +261,7 @@ class LoopText:
         return totals
 
     def row_pointer(self, t: IRText, k: int, outer: Indices) -> str:
-        """Where the row begins, or the part of it that these indices say."""
+        """Where the row begins, or the part of it at these indices."""
         return t.at(f"%p{k}", *[(i, self.strides[k][axis]) for i, axis in outer])
 
     def write_rounds(self, t: IRText, rows: list[str], start: int, end: int, w: int, totals: Names) -> Names:
@@ -311,7 +311,7 @@ SIZES = {"double": 8, "float": 4, "i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8
 
 
 def load(t: IRText, kind: str, p: str, w: int) -> str:
-    """w numbers that lie side by side. (Booleans are bytes in memory.)"""
+    """w contiguous numbers. (Booleans are bytes in memory.)"""
     if kind != "i1":
         return t.let(f"load {type_of(kind, w)}, ptr {p}, align 1")
     return t.let(f"icmp ne {type_of('i8', w)} {load(t, 'i8', p, w)}, {constant('i8', 0, w)}")
