@@ -56,7 +56,7 @@ from ..table import blocks
 from . import second_runs
 from .hooks import hooks_of
 
-# Of themselves they have nothing to note.
+# These have nothing to note themselves.
 SILENT = (types.ModuleType, FunctionOfFunction, DuckArray, *second_runs.IN_C)
 SEARCHED = 2000  # objects are looked at before a run that may be abandoned
 COPIED = 2**26  # bytes of arrays that are copied; larger ones are locked

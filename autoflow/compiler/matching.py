@@ -67,7 +67,7 @@ class Value:
         self.shape: tuple[int, ...] = getattr(sample, "shape", ())
         self.dtype: Any = getattr(sample, "dtype", None)  # None: a Python number, which leaves the other's dtype alone
         self.layout = layout_of(sample)
-        # Of several arrays: the shape and dtype of each.
+        # For several arrays: the shape and dtype of each.
         self.parts: Any = [describe_value(x) for x in sample] if isinstance(sample, (tuple, list)) else None
         self.number: float = 0
         self.shares = False  # of calls: does the result look into the memory of an argument?

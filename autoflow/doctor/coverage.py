@@ -31,7 +31,7 @@ from ..nodes.nodes import current_record
 from ..program.source import find, taken_out
 from .passes import Chart, GradientFlow, watching
 
-# State of a line -> its sign in the text, and what it says. Of several the first is shown.
+# State of a line -> its sign in the text, and its meaning. If a line has several, the first is shown.
 STATES = {
     "overwritten": ("w", "a value was overwritten that the derivative needs: the backward pass stopped here"),
     "lost": ("x", "numbers leave the graph here, and their gradient is lost"),

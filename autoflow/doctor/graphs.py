@@ -97,7 +97,7 @@ def no_history(node: Any, last: Any = None, codes: Sequence[Any] = ()) -> Findin
     if isinstance(node, NodeRole):
         name = getattr(node, "_name", None) or "the result"
         return Finding("no history", f"no gradient flows to {name}: {explain(node) or 'it is a Constant'}")
-    what = f"the result is no node but {type(node).__name__}" if node is not None else "backward() starts at a leaf"
+    what = f"the result is not a node but {type(node).__name__}" if node is not None else "backward() starts at a leaf"
     found = expression_of(last)
     cause = taken_by(code_of(last) if found else None, *codes)
     text = f"{what}: {cause or (NO_NODE if last is None and codes else LEFT)}"

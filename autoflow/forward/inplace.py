@@ -407,7 +407,7 @@ def plain_places(option: Any) -> Array:
 def write_places(x: Any, places: Array, values: Any) -> None:
     """Write into the elements of these numbers (in C order); the values are repeated until there are enough.
 
-    Of several values for one element the last one stays; the others are not written, so no gradient reaches them.
+    If an element gets several values, the last one stays; the others are not written, so no gradient reaches them.
     """
     places = np.asarray(places).reshape(-1)
     if not places.size or not np.size(value_of(values)):

@@ -152,8 +152,8 @@ def protect_operand(value: Any, needed: bool, fingerprints: list[Any]) -> Any:
 
 
 def plain_option(option: Any, rule: Rule | None = None, k: int = 0, is_place: bool = False) -> Any:
-    """An option without nodes in it: of ``rule`` its k-th argument. Indices may be nodes, also inside tuples, lists
-    and dicts; no gradient flows to them. Of NumPy's functions, and where it ``is_place``, arrays become plain ones."""
+    """An option without nodes in it, the k-th argument of ``rule``. Indices may be nodes, also inside tuples, lists
+    and dicts; no gradient flows to them. For NumPy's functions, and where it ``is_place``, arrays become plain ones."""
     if isinstance(option, (NodeRole, tuple, list, dict)) and holds_node(option):
         what, stands = "a node with a history", "stands"
         if rule is not None:
@@ -416,7 +416,7 @@ def apply_batched(
     mutable: Sequence[int], compute: Any = None,
 ) -> Any:  # fmt: skip
     """The row on arrays that hide a batch (``batching/batched.py``). Nodes of an outer layer count as values here: what
-    is done with them is recorded there. Without a node of the deepest layer the result is no node."""
+    is done with them is recorded there. Without a node of the deepest layer the result is not a node."""
     layer, is_held = batch.lift_operands(rule, inputs, values, parents, constants)
     result = layer.run_row(rule, values, compute)
     if not is_held:

@@ -24,7 +24,7 @@ FILES = ("training.js", "paint.js", "graph.js", "panel.js", "page.js")
 RULES = ("sgd", "momentum", "adam")
 LARGEST = 120  # cards
 BYTES = 400_000  # of a page
-NO_FALLBACK = ", or say af.compile(f, fallback=True)"  # which is no way out here
+NO_FALLBACK = ", or say af.compile(f, fallback=True)"  # which does not help here
 DIGITS = 15  # of data in the page; parameters have all
 
 

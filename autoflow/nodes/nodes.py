@@ -52,7 +52,7 @@ SLOTS = (
     "_value", "_view",
 )  # fmt: skip
 
-# Of nodes that may have a history. pandas leaves np.add(series, node) to them; and where NumPy asks nobody, in
+# For nodes that may have a history. pandas leaves np.add(series, node) to them; and where NumPy asks nobody, in
 # plain.dot(node), it makes an array of their class, which is refused where it is used. (A Series has 1000.)
 PRIORITY = 5000.0
 
@@ -71,8 +71,8 @@ class NodeRole:
     takes_primitives = True  # functions of ours ask us, as NumPy's do: table/table.py
     family: NodeTypes
     _value: Array  # the plain array; node and plain array share their memory
-    # Of Operations: what arithmetic reads, the plain array or, if 0-d float64, the number in it. Empty where the array
-    # is large, so that the fast path leaves it to the general way, which knows blocks and threads.
+    # For Operations: what arithmetic reads, the plain array or, if 0-d float64, the number in it. Empty if the array
+    # is large, so that the fast path leaves it to the general one, which knows blocks and threads.
     _operand: Any
     _record: Record  # of Operations
     _lent: bool  # of Constants on memory that may be the user's

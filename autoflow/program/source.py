@@ -171,8 +171,8 @@ def is_same(a: CodeType, b: CodeType) -> bool:
 
 
 def told_apart(constant: object) -> object:
-    """A constant as text, which tells 0.0 from -0.0 and 1 from True. A set stays one: the order of its elements is no
-    part of the program, and another one when the code comes from a file."""
+    """A constant as text, which tells 0.0 from -0.0 and 1 from True. A set stays one: the order of its elements is not
+    part of the program, and differs when the code comes from a file."""
     if isinstance(constant, tuple | frozenset):
         return type(constant)(map(told_apart, constant))
     return CodeType if isinstance(constant, CodeType) else repr(constant)
@@ -590,7 +590,7 @@ def takes_out(node: Any) -> bool:
 
 
 def assigned(node: Any, source: Source) -> Any:
-    """Of a name the expression that was assigned to it last, above in the same function; anything else itself."""
+    """For a name the expression last assigned to it, above in the same function; anything else itself."""
     around = node
     while isinstance(node, ast.Name) and not isinstance(around, FUNCTIONS):
         around = source.above[around]

@@ -253,12 +253,12 @@ class Binary:
         self.engine.finalize_object()
 
     def address(self, name: str) -> int:
-        """Of a function."""
+        """The address of a function."""
         return int(self.engine.get_function_address(name))
 
 
 def versions() -> tuple[str, str]:
-    """Of llvmlite and of LLVM: another one may write other machine code."""
+    """Those of llvmlite and LLVM: other versions may write other machine code."""
     return importlib.import_module("llvmlite").__version__, str(llvmlite().llvm_version_info)
 
 

@@ -75,7 +75,7 @@ def number(scalar: str, x: Any) -> str:
 
 
 def is_float(scalar: str) -> bool:
-    """Of LLVM's types."""
+    """Is it one of LLVM's types of floats?"""
     return scalar in ("double", "float")
 
 
@@ -202,7 +202,7 @@ class Lanes:
 
     @property
     def is_float(self) -> bool:
-        """Of LLVM's types."""
+        """Are these floats?"""
         return is_float(self.scalar)
 
     def c(self, x: Any) -> str:

@@ -55,7 +55,7 @@ SEARCHED = {  # parts of Python that hold the user's
     "_contextvars", "contextvars", "argparse", "optparse", "configparser", "typing", "operator", "os", "_thread",
 }  # fmt: skip
 MAPPINGS = (dict, types.MappingProxyType, contextvars.Context)
-# Of one object, which ``follow`` asks them for.
+# Holders of one object, which ``follow`` asks them for.
 HOLDERS: tuple[Any, ...] = (weakref.ReferenceType, contextvars.ContextVar, types.MemberDescriptorType)
 SEALED: tuple[Any, ...] = (  # what they refer to never changes
     slice, types.MethodType, types.BuiltinMethodType, types.MethodWrapperType, types.GenericAlias, np.ufunc, attrgetter,

@@ -311,7 +311,7 @@ def literal(x: Any) -> str:
         return "null" if x is None else str(bool(x)).lower()
     x = np.asarray(x)[()]
     if np.ndim(x) or x.dtype.kind not in "iuf":
-        raise NoFormulaError(f"{type(x).__name__} is no number")
+        raise NoFormulaError(f"{type(x).__name__} is not a number")
     text = repr(x.item()) if math.isfinite(x) else "NaN" if math.isnan(x) else "Infinity" if x > 0 else "-Infinity"
     return f"({text})" if text.startswith("-") else text
 
