@@ -362,7 +362,7 @@ def is_number(x: Any) -> bool:
 def augmented_operator(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
     """``x += y``. Numbers are rebound, as in Python; arrays are written into."""
     rule, quick = RULES[ufunc], recording.FORWARD.get(ufunc)
-    forward = quick or (lambda x, y: recording.apply(rule, (x, y)))  # a row of a user's may lack a derivative
+    forward = quick or (lambda x, y: recording.apply(rule, (x, y)))  # a user's row may lack a derivative
 
     def run(memory: Any, a: Any, b: Any) -> Any:  # NumPy's x **= 2 squares, and has other bits than np.power
         return ufunc(a, b, out=memory) if rule.operator is None else operator.ipow(memory, b)  # type: ignore[no-untyped-call]

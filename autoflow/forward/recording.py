@@ -326,7 +326,7 @@ def compute_one(rule: Rule, x: Any, parent: Any, options: tuple[Any, ...], depth
 def call_explained(
     function: Callable[..., Any], values: Sequence[Any], rule: Rule, inputs: tuple[Any, ...], is_row: bool = False
 ) -> Any:  # fmt: skip
-    """``function(*values)``; an error of NumPy's says what the operands were. ``is_row``: it is what the row computes,
+    """``function(*values)``; a NumPy error says what the operands were. ``is_row``: it is what the row computes,
     of large arrays in blocks."""
     try:
         if is_row and rule.is_numpys_elementwise:
@@ -340,7 +340,7 @@ def call_explained(
 
 
 def explain_error(error: BaseException, rule: Rule, inputs: tuple[Any, ...]) -> None:
-    """Add the operands' names and shapes to an error of NumPy's."""
+    """Add the operands' names and shapes to a NumPy error."""
     from .naming import add_note
 
     add_note(error, rule.function, inputs[: rule.operands], inputs[rule.operands :])

@@ -2,7 +2,7 @@
 
 Every derivative here moves the gradient back the same way.
 
-``np.pad`` in every mode but a function of the user's: constants, and modes that copy elements (edge, reflect,
+``np.pad`` in every mode but a user's function: constants, and modes that copy elements (edge, reflect,
 symmetric, wrap), are one operation with a row in ``joining.py``. The others are NumPy's own code.
 """
 

@@ -137,7 +137,7 @@ def for_nodes(x: Any, name: str) -> Any:
 
 
 class Methods:
-    """An object of SciPy's, such as a distribution, with methods that also take nodes, and with these parameters."""
+    """A SciPy object, such as a distribution, with methods that also take nodes, and with these parameters."""
 
     def __init__(self, theirs: Any, path: str, args: Any = (), options: Any = None) -> None:
         self.theirs, self.path, self.args, self.kwds = theirs, path, args, options or {}

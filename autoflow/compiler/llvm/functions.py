@@ -110,7 +110,7 @@ class IRText:
         self.numbers = False  # is it text of numbers, without a loop?
         self.block = "entry"
         self.declared: set[str] = set()  # functions that the module must declare
-        self.helpers: set[tuple[str, int]] = set()  # functions of ours that it must define: name and width
+        self.helpers: set[tuple[str, int]] = set()  # our functions that it must define: name and width
 
     def __str__(self) -> str:
         return "\n".join(self.lines)

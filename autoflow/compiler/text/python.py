@@ -204,7 +204,7 @@ def digits(x: Any) -> str:
 
 
 def array_text(x: Any) -> str:
-    """An array, or a number of NumPy's.
+    """An array, or a NumPy number.
 
     >>> array_text(np.zeros((0, 3), np.float32)), array_text(np.int64(2))
     ('np.array([], dtype=np.float32).reshape((0, 3))', 'np.int64(2)')

@@ -123,8 +123,8 @@ class Tape:
         self.program = Program()
         self.open = True
         self.thread = get_ident()
-        self.writes = 0  # into arrays of ours
-        self.alive: list[Any] = []  # weak references to all arrays of ours
+        self.writes = 0  # into our arrays
+        self.alive: list[Any] = []  # weak references to all our arrays
         self.outside = outside
         self.copies: dict[float, tuple[Value, Any]] = {}  # of other plain arrays, as they were when they were read
 

@@ -131,7 +131,7 @@ class Skeleton:
             self.paths[k] = (*around, box, *self.paths[k][len(around) :])
 
     def forget(self, boxes: set[int]) -> None:
-        """Remove boxes of ours."""
+        """Remove our boxes."""
         self.paths = [tuple([box for box in path if box not in boxes]) for path in self.paths] if boxes else self.paths
         for known in (self.names, self.labels):
             for box in boxes:

@@ -63,7 +63,7 @@ def rules_of(record: Any) -> tuple[str, ...]:
             found = WORDS.get(name, derived)(record)
         found = tuple([text if parent is not None and len(text) <= LONGEST else ""
                        for text, parent in zip(found, record.parents, strict=True)])  # fmt: skip
-    except Exception:  # an error in a rule of the user's does not spoil the picture
+    except Exception:  # an error in a user's rule does not spoil the picture
         return ("",) * count
     return tuple([mention_sum(text, record, slot) for slot, text in enumerate(found)])
 

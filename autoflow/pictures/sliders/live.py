@@ -144,7 +144,7 @@ def tape(page: Any) -> tuple[dict[str, Any], dict[str, str]]:
         flows = [k for k, p in enumerate(record.parents) if p is not None]
         place[record] = len(nodes)
         name, row = find_row(record) or ("", "")
-        while rows.setdefault(name, row) != row:  # two rules of the user's may have one name
+        while rows.setdefault(name, row) != row:  # two of the user's rules may have one name
             name += "'"
         nodes.append([name, args, flows, None])
         shown.append(titles.of(record))
@@ -360,7 +360,7 @@ def trace_row(rule: Any, vjps: tuple[Any, ...], is_absent: tuple[bool, ...]) -> 
         for k in range(rule.operands):
             missing = vjps[k] is None or k in absent
             found.append("()=>NaN" if missing else traced(sent(k), ["g", *names, "z"]))
-    except Exception:  # whatever a rule of the user's does with a letter: then it needs numbers
+    except Exception:  # whatever a user's rule does with a letter: then it needs numbers
         return None
     return f"[{','.join(found)}]"
 
