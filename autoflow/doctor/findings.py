@@ -18,7 +18,7 @@ KINDS = (
 )  # fmt: skip
 
 
-# What is not said where one of these is, from which it follows.
+# Findings that are left out if one of these is there, since they follow from it.
 FOLLOWS = {
     "unreached": {"lost"}, "unmoved": {"rebound"}, "growing": {"rebound"},
     "error": {"growing", "nan value", "infinite value", "masked nan", "infinite slope"},

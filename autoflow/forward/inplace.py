@@ -78,7 +78,7 @@ def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any], 
         batch.lift_operands(rule, inputs, values, parents, constants)
     region = written_region(memory_of_x, values[-1]) if partly else memory_of_x
     if old is not None and rule is RULES[setitem] and is_unfinished(old) and region.size == memory_of_x.size:
-        parents[0] = None  # written whole again: nothing of what was half written is left
+        parents[0] = None  # all of it is written again: nothing half written is left
     flowing = tuple([p is not None for p in parents])
     is_rounded = memory_of_x.dtype.kind not in "fc"  # whole numbers and booleans have no derivative
     if (is_rounded or not (is_recorded and True in flowing)) and (

@@ -369,7 +369,7 @@ def pickle_function(x: Any) -> bytes:
 def check_captured(z: Any, start: int, shared: list[Any], cut: list[Any]) -> None:
     """Raise LostGradientError if f has used a Variable that is not one of its arguments: it would get no gradient.
 
-    start : when f was called; what is older was made outside.
+    start : when f was called; older nodes were made outside.
     """
     own = {gradient_target(x) for x in (*shared, *cut)}
     if (found := from_outside(gradient_target(z), start, own)) is not None:

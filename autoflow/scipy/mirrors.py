@@ -1,4 +1,4 @@
-"""Gives a module of ours all names of SciPy's: ``__getattr__, __dir__ = mirrored(globals())``.
+"""Gives our modules all of SciPy's names: ``__getattr__, __dir__ = mirrored(globals())``.
 
 Our functions are called with nodes only; plain arrays go to SciPy's function of the same name, with its bits and all of
 its keywords. Names that we lack are found in SciPy's module, and their version for nodes is made once.

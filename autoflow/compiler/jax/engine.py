@@ -158,6 +158,6 @@ KIND = CompiledByXla
 
 
 def fetched(tree: Any) -> Any:
-    """The same with arrays of NumPy; what was one object is one."""
+    """The same with NumPy arrays; one object stays one object."""
     found: dict[int, Array] = {}
     return pytree.tree_map(lambda x: found.setdefault(id(x), np.array(x)) if is_on_device(x) else x, tree)

@@ -276,7 +276,7 @@ class Lines:
         return inner(pair)
 
     def name(self, nodes: list[Any]) -> None:
-        """The names of what was recorded that are names in Python, too."""
+        """The names of recorded values that are also names in Python."""
         found = Naming([node.grad_fn for node in nodes])
         for node in nodes:
             name = str(found.name(node.grad_fn)).translate(PLAIN)
