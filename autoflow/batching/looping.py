@@ -72,7 +72,7 @@ def one_of(x: Any, layer: Layer, k: int) -> Any:
 
 
 def together(results: list[Any], layer: Layer, name: str, given: Any = ()) -> Any:
-    """The results of all examples as one. ``given``: arrays that they may be views of; then they are no copies."""
+    """The results of all examples as one. ``given``: arrays that they may be views of; then they are not copies."""
     first = results[0]
     if isinstance(first, (tuple, list)):
         return tuple_like(first, [together(list(part), layer, name, given) for part in zip(*results, strict=True)])

@@ -74,7 +74,7 @@ class History:
 
     @property
     def letters(self) -> str:
-        """What happened, in the order of time."""
+        """The events, in order of time."""
         return "".join([e.letter for e in self.events])
 
     def note_write(self) -> None:

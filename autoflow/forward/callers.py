@@ -12,7 +12,7 @@ purpose. What tells them apart is who calls:
 
 A function whose result can carry a gradient (:func:`carries`) is refused, if code outside the standard library and
 ``site-packages`` has called it. Where the instructions do not say where they stand in the source
-(``python -X no_debug_ranges``), or are no chain of names (``table["f"](x)``), nothing can be told.
+(``python -X no_debug_ranges``), or are not a chain of names (``table["f"](x)``), nothing can be told.
 """
 
 from __future__ import annotations

@@ -168,7 +168,7 @@ numpys_pad, numpys_pairs = with_copies(theirs._implementation), theirs._implemen
 
 @composed(np.pad)
 def padded(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> Array:
-    """By the row if every element is a constant or one of x; else by NumPy's code, which joins what it adds to x.
+    """Uses the row if every element is a constant or one of x; else NumPy's code, which joins what it adds to x.
     ``constant_values`` and ``end_values`` may be nodes, too."""
     x, constants = as_array(array), options.get("constant_values")
     if callable(mode):

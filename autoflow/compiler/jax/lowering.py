@@ -271,7 +271,7 @@ class Lowering(Writer):
         return v.sample
 
     def write_call(self, v: Value, *args: Any) -> Any:
-        """By JAX's functions; calls that they refuse, or answer with another shape, by NumPy."""
+        """Computed by JAX's functions; calls that they refuse, or answer with another shape, by NumPy."""
         try:
             if is_cast(v):
                 raise LeftToNumPy("what does not fit into whole numbers is cast as NumPy does")

@@ -75,7 +75,7 @@ def number(scalar: str, x: Any) -> str:
 
 
 def is_float(scalar: str) -> bool:
-    """Is it one of LLVM's types of floats?"""
+    """Is it LLVM's name of a float type?"""
     return scalar in ("double", "float")
 
 

@@ -179,7 +179,7 @@ def lies_in_c_order(v: Value) -> bool:
 
 
 def maker(v: Value) -> Callable[[], Array]:
-    """What makes an array for a result."""
+    """The function that makes an array for a result."""
     shape, dtype, layout = v.shape, v.dtype, v.layout
     return lambda: shape_buffer(np.empty(math.prod(shape), dtype), shape, layout) if layout else np.empty(shape, dtype)
 

@@ -214,7 +214,7 @@ def logsumexp(x: Array, b: Any = None, axis: Any = None, keepdims: bool = False)
 
 
 def take(a: Array, indices: Array, axis: Any = None) -> Array:
-    """By whole numbers along one axis."""
+    """Elements along one axis, by whole numbers."""
     return np.ravel(a)[indices] if axis is None else a[(slice(None),) * (axis % a.ndim) + (indices,)]
 
 

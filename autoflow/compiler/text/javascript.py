@@ -207,7 +207,7 @@ class JavaScript(Writer):
         return self.formed(v, function, own_code(function))
 
     def formed(self, v: Value, function: Any, form: Any) -> Any:
-        """By simpler functions, which are recorded in turn."""
+        """Written with simpler functions, which are recorded in turn."""
         refused = RefusedError(public_name(function) + " with these arguments" * (function in FORMS))
         if form is None:
             raise refused

@@ -2,7 +2,7 @@
 
 For single numbers a card shows the local derivative and the product. For arrays neither fits, but the rule does: that
 of :func:`~.latex.derivative_formula` in plain letters, with g for the gradient of the card, ①, ② for its operands and
-● for its value. Rules that move elements, choose between them, or multiply matrices are no formulas of numbers: what
+● for its value. Rules that move elements, choose between them, or multiply matrices are not formulas of numbers: what
 they send back is described in words. A rule that neither can write is left out; a card then says how large the array
 is.
 """
