@@ -271,10 +271,10 @@ def named_arrays(given: dict[str, Any], what: str) -> dict[str, Any]:
             raise InputError(
                 f"{what}: {name} has to be an array of numbers, not {type(given[name]).__name__}"
                 + f" of shape {x.shape}" * (not x.size)
-                + ". Of a model of autoflow.nn, pass {path: p.value for path, p in model.named_parameters().items()}, "
+                + ". For an autoflow.nn model pass {path: p.value for path, p in model.named_parameters().items()}, "
                 "and call nn.functional_call(model, params, x) in the loss"
                 * hasattr(given[name], "named_parameters")
-                + ". Arrays may be in dicts, lists, tuples and dataclasses: of a class of your own pass vars(object), "
+                + ". Arrays may be in dicts, lists, tuples and dataclasses: for your own class pass vars(object), "
                 "or make it a @dataclass" * is_users(given[name])
             )
     return arrays
