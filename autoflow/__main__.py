@@ -146,7 +146,7 @@ def run(formula: str, values: Sequence[str], output: Path | None, is_shown: bool
     if unused := [name for name, node in named.items() if identity(node) not in used]:
         print(f"Not used in the result: {', '.join(unused)}.")
     if root.ndim:
-        print("The result is no single number: these are the gradients of the sum of its elements.")
+        print("The result is not a single number: these are the gradients of the sum of its elements.")
     if warning := describe_not_finite(root, table):
         print(warning)
     if output is not None:

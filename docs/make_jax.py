@@ -51,7 +51,7 @@ def scipys_table() -> list[str]:
     """The functions of scipy.special that have a counterpart."""
     others = [name.rpartition(".")[2] for name in table.OTHER_NAMES if name.startswith("scipy.")]
     names = ", ".join([f"`{name}`" for name in sorted([*table.SCIPYS, *others])])
-    return textwrap.wrap(f"Of `scipy.special` JAX computes {names}.", 120, break_on_hyphens=False)
+    return textwrap.wrap(f"JAX computes these functions of `scipy.special`: {names}.", 120, break_on_hyphens=False)
 
 
 def forms_table() -> list[str]:

@@ -134,14 +134,14 @@ def test_the_page_of_stable_names_lists_what_modules_export():
     for name, names in listed.items():
         exported_names = getattr(importlib.import_module(name), "__all__", kinds)
         assert names == sorted(exported_names), name
-    others = stable_names("Of other modules, these:")
+    others = stable_names("From other modules:")
     for name, names in others.items():
         assert all(hasattr(importlib.import_module(name), shown) for shown in names), name
     assert {*listed, *others} == {*PUBLIC, "autoflow.lessons", *[f"autoflow.{name}" for name in MODULES]}
 
 
 def test_the_page_of_stable_names_lists_what_nodes_and_options_have():
-    listed = stable_names("Of objects:")
+    listed = stable_names("Attributes of objects:")
     public = {name for name in dir(af.Variable(0.0)) if name[0] != "_" and not hasattr(np.ndarray, name)}
     assert listed["nodes"] == sorted(public - INTERNAL)
     assert listed["af.options"] == sorted(dir(af.options))

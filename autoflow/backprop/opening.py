@@ -10,7 +10,7 @@ forgotten. So what an elementwise row sends to the last of its operands, and the
 written into the memory of g. On arrays that do not fit into the cache this saves a third of the traffic, and the system
 need not find new memory. Derivatives of large arrays are computed in blocks on several threads (``table/blocks.py``),
 so what a formula computes on its way takes no memory either. The bits are the same. The reference count tells whether g
-is used elsewhere: a variable of the user's, a view, a second operand that has been sent the same array, and a gradient
+is used elsewhere: a user's variable, a view, a second operand that has been sent the same array, and a gradient
 that stays with its node each count as one. How many references the pass itself holds depends on the version of Python,
 so it is counted once, in a small pass. NumPy uses the same trick to compute ``a * b + c`` with one new array instead of
 two.

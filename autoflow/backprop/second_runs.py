@@ -2,7 +2,7 @@
 
 Random states: a second run draws the same numbers if the generators that the function can reach are set back. Python's
 garbage collector knows what an object refers to (``gc.get_referents``), so closures, attributes, slots, elements and
-bound methods are all found in the same way, without running code of the user's. Functions, classes and modules are
+bound methods are all found in the same way, without running the user's code. Functions, classes and modules are
 special: of the globals around them, only those that they name count.
 
 Fingerprints: what a run of a checkpointed function computed, in a few bytes. Its gradients follow from three things:
@@ -274,7 +274,7 @@ def module_names(names: frozenset[str], package: str) -> frozenset[str]:
 
 
 def named_by(f: types.FunctionType) -> list[Globals]:
-    """What a function may mean by its names: in its globals, and in modules of the user's that it finds there, in its
+    """What a function may mean by its names: in its globals, and in the user's modules that it finds there, in its
     closure, among its defaults, by an import, or in another such module (``config.rng``)."""
     names = names_in(f.__code__)
     found, seen = [Globals(f.__globals__, names)], {id(f.__globals__)}

@@ -58,7 +58,7 @@ from ..table import blocks
 from . import second_runs
 from .hooks import hooks_of
 
-# Of themselves they have nothing to note.
+# These have nothing to note themselves.
 SILENT = (types.ModuleType, FunctionOfFunction, DuckArray, *second_runs.IN_C)
 COPIED = 2**26  # bytes of arrays that are copied; larger ones are locked
 ON_DEVICE = 16  # times as many on a device, which copies faster, and where nothing can be locked

@@ -63,7 +63,7 @@ class Modes:
     shadow: int = 0  # what do nodes show to those who read their memory past us? See transforms/shadow.py
     autocast: Any = None  # the dtype in which products are computed, see forward/mixed_precision.py
     wrap_open_record: Any = None  # around ``open_record`` of backward passes: by af.compile and af.vmap
-    apart: int = 0  # in a user's function of plain arrays: the number at its start, what is older is from outside
+    apart: int = 0  # in a user's function of plain arrays: the number at its start; older nodes are from outside
     layer: BatchLayer | None = None  # the innermost af.vmap that is running, see batching/batched.py
     own_memory: Any = None  # makes an array that will be filled: by af.compile and af.vmap, of arrays of theirs
     blocks: tuple[tuple[Any, Any], ...] = field(default=(), compare=False, repr=False)  # open: (block, modes before it)
@@ -235,7 +235,7 @@ class apart(switched):  # noqa: N801 - used like a function
     return plain arrays, and refuse nodes from outside, which would get no gradient."""
 
     def changes_to(self, before: Modes) -> dict[str, Any]:
-        """What is older than now is from outside."""
+        """Older nodes are from outside from now on."""
         return {"depth": 0, "apart": now() if before.recording else 0}
 
 

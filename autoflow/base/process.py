@@ -43,8 +43,8 @@ def finally_(undo: Callable[..., Any], *args: Any) -> Iterator[None]:
 class Lock(type(threading.RLock())):  # type: ignore[misc]  # the class has no public name
     """A reentrant lock for ``with`` that Ctrl-C cannot leave locked.
 
-    Python looks for signals when a call in C has returned. Up to Python 3.13 the beginning of ``with lock`` is no such
-    call; from 3.14 on the exception can come when the lock has been taken and its block has not begun.
+    Python looks for signals when a call in C has returned. Up to Python 3.13 the beginning of ``with lock`` is not such
+    a call; from 3.14 on the exception can come after the lock has been taken and before its block has begun.
 
     >>> with Lock():
     ...     pass

@@ -1,7 +1,7 @@
 """The names of PyTorch, JAX and TensorFlow and their counterparts here, for AttributeErrors and a page of the docs.
 
 The table is ``spellings.txt``: ``x``, ``opt`` and ``model`` are attributes of nodes, optimisers and networks,
-``keywords`` those of functions, the others names of modules of ours. docs/coming-from.md shows the table as well.
+``keywords`` those of functions, the others names of our modules. docs/coming-from.md shows the table as well.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ def one_of(x: Any, layer: Layer, k: int) -> Any:
 
 
 def together(results: list[Any], layer: Layer, name: str, given: Any = ()) -> Any:
-    """The results of all examples as one. ``given``: arrays that they may be views of; then they are no copies."""
+    """The results of all examples as one. ``given``: arrays that they may be views of; then they are not copies."""
     first = results[0]
     if isinstance(first, (tuple, list)):
         return tuple_like(first, [together(list(part), layer, name, given) for part in zip(*results, strict=True)])
@@ -180,7 +180,7 @@ def learn(layer: Layer, function: Any, args: Any, options: Any, result: Any) -> 
     """The manner of the results of calls of this kind; LOOP if the form is wrong."""
     arrays = [x for x in flat([args, options]) if isinstance(x, (Batched, np.ndarray, NodeRole))]
     if any([callable(x) and not isinstance(x, (type, np.ufunc)) for x in flat([args, options])]):
-        return None  # a function of the user's is not called once more than for each example
+        return None  # a user's function is not called once more than for each example
     plain = {id(x): example(x, layer) for x in arrays}
     is_known = all([numbers for _, numbers in plain.values()])
 

@@ -52,7 +52,7 @@ def along(
 
     whole : None for an axis means all axes; else the array is flattened.
     view : the result may share memory with the array.
-    restored : what was flattened gets its shape again.
+    restored : a flattened array gets its shape back.
     names, axis : of its arguments, and the axis if none is given; as its signature says.
     """
     if names is None:

@@ -1,4 +1,4 @@
-"""The values of a program; and how the arguments of a call become some of them, and values its result.
+"""The values of a program; and how arguments become values, and values the result of a call.
 
 A :class:`Value` is an array that will be computed, and how. It comes first.
 
@@ -49,7 +49,7 @@ class Value:
     kind : one of the words above.
     function : the called function: a ufunc, or a callable that takes one array for each of ``args``.
     args : the values it is called with.
-    options : what else decides the result: an axis, a shape. Hashable; None where calls are never shared.
+    options : what else the result depends on: an axis, a shape. Hashable; None where calls are never shared.
     sample : the array of the recording; of constants and captured arrays the array itself.
     """
 
@@ -67,7 +67,7 @@ class Value:
         self.shape: tuple[int, ...] = getattr(sample, "shape", ())
         self.dtype: Any = getattr(sample, "dtype", None)  # None: a Python number, which leaves the other's dtype alone
         self.layout = layout_of(sample)
-        # Of several arrays: the shape and dtype of each.
+        # For several arrays: the shape and dtype of each.
         self.parts: Any = [describe_value(x) for x in sample] if isinstance(sample, (tuple, list)) else None
         self.number: float = 0
         self.shares = False  # of calls: does the result look into the memory of an argument?
@@ -75,7 +75,7 @@ class Value:
 
     def __getattr__(self, name: str) -> Any:
         """The sample, the array of the recording. A large one stays as long as the recorded function holds it, as in
-        eager code; if it is wanted once more, it is computed once more."""
+        eager code; if it is needed again, it is computed again."""
         if name != "sample":
             raise AttributeError(name)
         sample = self._weak()
@@ -119,14 +119,14 @@ class Value:
 
 
 def behind_views(x: Any, inside: Container[Value] = ()) -> Any:
-    """What a view looks at, through all views that are not ``inside``; anything else as it is."""
+    """The base of a view, through all views that are not ``inside``; anything else as it is."""
     while isinstance(x, Value) and x.kind == VIEW and x not in inside:
         x = x.args[0]
     return x
 
 
 def describe_value(x: Any) -> tuple[Any, Any]:
-    """Shape and dtype; of a Python number its class."""
+    """Shape and dtype; for a Python number its class."""
     return getattr(x, "shape", ()), getattr(x, "dtype", type(x))
 
 
@@ -170,13 +170,13 @@ def written_call(function: Any, n: int) -> tuple[Any, Any, Any]:
 
 
 def call_written(v: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
-    """Of a value that is a call: the function, its arguments (values, where arrays stood) and its options."""
+    """The call that a value is: the function, its arguments (with values in place of arrays) and its options."""
     function, args, options = written_call(v.function, len(v.args))
     return function, tuple([v.args[a.k] if type(a) is Nth else a for a in args]), options
 
 
 def matcher(x: Any) -> Matcher | None:
-    """A function that says whether something matches ``x``; None if that takes a look at all of it.
+    """A function that says whether something matches ``x``; None if it would have to look at all of it.
 
     >>> fits, found = matcher(({"w": np.zeros(2)}, 3)), []
     >>> fits(({"w": np.ones(2)}, 3), found), found
@@ -246,7 +246,7 @@ def dict_matcher(keys: list[Any], inside: Matcher | None) -> Matcher | None:
 
 
 def check_result(tree: Any, arguments: Any) -> None:
-    """Raise CompileError for what a function returns if all calls would share it, and it can be changed.
+    """Raise CompileError for a result that all calls would share and that can be changed.
 
     Arrays and containers are made anew at every call. Numbers, text, functions and classes cannot be changed, or are
     not expected to be. An argument is what eager code returns, too: its identity is part of the signature.
@@ -264,7 +264,7 @@ def check_result(tree: Any, arguments: Any) -> None:
         if not fine:
             raise CompileError(
                 f"a compiled function returns a {type(x).__name__}{path and ' at ' + path}: every call would return "
-                f"the same one, and what one caller changes in it all would see. Return arrays, numbers, text, and "
+                f"the same one, and all would see what one caller changes in it. Return arrays, numbers, text, and "
                 f"lists, tuples, dicts or dataclasses of them, or say af.compile(f, fallback=True)."
             )
 

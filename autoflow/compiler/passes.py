@@ -10,7 +10,7 @@ best. But a sum of products is one product of longer matrices:
     X₁ W, X₂ W, ...  are the rows of X W, if all Xₜ are known before
 
 The matrices Aₜ and Bₜ are not copied together: the stack is made first, and each is computed into its rows (STACK in
-``compiler/run/buffers.py``). Elementwise functions of all rows of a stack, as 1 − tanh², then become one call as well.
+``compiler/run/buffers.py``). Elementwise functions of all rows of a stack, as 1 − tanh², then become one call, too.
 
 Here the order of summation changes, and with it the last bits: the error is below 1e-13 of the largest entry of a
 result (2.6e-15 for 100 steps). Nothing else in a program changes a bit. What it saves is in ``benchmarks/README.md``.
@@ -18,10 +18,10 @@ result (2.6e-15 for 100 steps). Nothing else in a program changes a bit. What it
 2. Compute values again instead of keeping them: ``checkpointing="balanced"``.
 
 The way back reads values of the way forward, so their buffers must live until then, and that is most of the memory of a
-gradient. Elementwise functions are cheap: what they gave can be computed again, from values that are kept, when the
-way back comes to it. Balanced means:
+gradient. Elementwise functions are cheap: their results can be computed again, from values that are kept, when the way
+back needs them. Balanced means:
 
-* products, reductions and all other functions are computed once, and what they read is kept;
+* products, reductions and all other functions are computed once, and their operands are kept;
 * of a chain of n elementwise functions every √n-th result is kept, so at most √n are computed again at a time
   (T. Chen et al., "Training deep nets with sublinear memory cost", 2016).
 
@@ -48,9 +48,8 @@ A phase becomes one call of the program, and is itself a program, for a block of
 have 64,000 elements: with fewer, the Python between two NumPy calls and handing the interpreter over become visible
 (``benchmarks/README.md`` has the figures).
 
-A matrix library has threads of its own, so blocks in which it is called run in one of ours. After a product its threads
-look for work for a while and take the time of others: a program with large products that no phase contains is left as
-it is.
+A matrix library has its own threads, so blocks in which it is called run in one of ours. After a product its threads
+look for work for a while and take time from others: a program with large products that no phase contains is left alone.
 """
 
 from __future__ import annotations
@@ -121,7 +120,7 @@ class Joiner:
                 self.new[v] = part_of(whole, slice(k * n, (k + 1) * n), v.shape)
 
     def join_terms(self, root: Value, terms: list[Value]) -> None:
-        """Put ``root``, the sum of these terms, together anew: Σ Aₜᵀ Bₜ = Aᵀ B and Σ sum(Bₜ, 0) = sum(B, 0)."""
+        """Rebuild ``root``, the sum of these terms: Σ Aₜᵀ Bₜ = Aᵀ B and Σ sum(Bₜ, 0) = sum(B, 0)."""
         joined: list[Value] = []
         for key, group in grouped([(self.kind_of_term(x), x) for x in terms]).items():
             if key is None or len(group) < FEW:
@@ -235,7 +234,7 @@ COPIES = (np.copy, np.ndarray.copy)
 
 
 def drop_copies(program: Program) -> None:
-    """A copy of what the program has computed is that value: nobody else has it."""
+    """A copy of a value that the program has computed is that value: nobody else has it."""
     new = {
         v: x for v in program.order() if v.kind == CALL and v.shape and call_written(v)[0] in COPIES
         if (x := v.args[0]).kind in (UFUNC, REDUCE, PRODUCT) and (x.dtype, x.layout) == (v.dtype, v.layout)
@@ -312,8 +311,8 @@ COMBINED = {np.add, np.maximum, np.minimum, np.multiply}
 
 
 def tile_program(program: Program, improve: Improve = lambda program, targets: targets) -> None:
-    """Replace what can be done block by block with calls of :class:`Phase`. ``improve``: what else is done to the
-    program of a block, given the values that it writes into arguments; it returns those left."""
+    """Replace values that can be computed block by block with calls of :class:`Phase`. ``improve``: a further pass over
+    the program of a block, given the values that it writes into arguments; it returns those left."""
     order = program.order()
     rows = leading_axis(order)
     if rows is not None:
@@ -430,7 +429,7 @@ def is_where(v: Value) -> bool:
 
 
 def is_threaded(v: Value) -> bool:
-    """A product for which the matrix library uses threads? (Of stacks it makes one product after the other.)"""
+    """A product for which the matrix library uses threads? (For stacks it makes one product after the other.)"""
     is_product = v.kind == PRODUCT or (v.kind == CALL and v.function is np.matmul)
     return is_product and math.prod(v.shape[-2:]) * v.args[0].shape[-1] > THREADED
 

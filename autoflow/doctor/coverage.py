@@ -31,7 +31,7 @@ from ..nodes.nodes import current_record
 from ..program.source import find, taken_out
 from .passes import Chart, GradientFlow, watching
 
-# State of a line -> its sign in the text, and what it says. Of several the first is shown.
+# State of a line -> its sign in the text, and its meaning. If a line has several, the first is shown.
 STATES = {
     "overwritten": ("w", "a value was overwritten that the derivative needs: the backward pass stopped here"),
     "lost": ("x", "numbers leave the graph here, and their gradient is lost"),
@@ -90,7 +90,7 @@ class Coverage:
                 self.add(cut, "constant")
 
     def begin(self) -> Chart:
-        """A backward pass begins, maybe inside of another: note what the others have sent, and let go of what ended."""
+        """A backward pass begins, maybe inside another: note what the others have sent, and drop those that ended."""
         self.note_passes()
         self.passes = [*[p for p in self.passes if p.opener() is not None], Chart()]
         return self.passes[-1]
@@ -115,8 +115,8 @@ class Coverage:
             self.passes.clear()
 
     def compare(self, first: list[str], again: list[str], _: list[str], taken: list[str]) -> None:
-        """Find where numbers have left the graph, from logs of further runs, see ``cli/checking.py``: the last one had
-        other numbers for those that are taken, so there operations compute with other plain operands."""
+        """Find where numbers have left the graph, from logs of further runs, see ``cli/checking.py``: in the last one
+        numbers that leave were changed, so that operations there compute with other plain operands."""
         if first != again or len(first) != len(self.order):
             return  # it computes other numbers each time: what the text of the program tells stays
         rows = [(key, a.split("\t"), b.split("\t")) for key, a, b in zip(self.order, first, taken, strict=False)]
@@ -128,7 +128,7 @@ class Coverage:
             self.lines[key].update({"lost": set()} if key in lost else {})  # type: ignore[index]
 
     def states(self, key: Key) -> list[str]:
-        """The states of a line, the first of which is shown. It is zero if an operand there has never got anything."""
+        """The states of a line; the first is shown. It is zero if an operand there has never received anything."""
         found = self.lines.get(key, {})
         dry = found.get("zero", set()) - found.get("flows", set())
         return [state for state in STATES if state in found and (dry or state != "zero")]
@@ -150,7 +150,7 @@ class Coverage:
             yield k, state, text.rstrip("\n") + (f"  <- {taker}" if taker else "")
 
     def shown(self, *files: str) -> Iterator[tuple[str, str]]:
-        """The sources, each line with its state and the sign of that; then what the signs mean, and a percentage."""
+        """The sources, each line with its state and its sign; then the meaning of the signs, and a percentage."""
         for file in files:
             yield from [("", f"{os.path.basename(file)}:")] if len(files) > 1 else ()
             for k, state, text in self.rows(file):
@@ -187,8 +187,8 @@ def states_of(flow: GradientFlow) -> Iterator[tuple[str, int | None]]:
 
 
 def main(program: str, *arguments: str) -> int:
-    """``--coverage program.py``: print the program with the signs, write ``program.html``'s page where ``--html FILE``
-    says; 1 if the percentage is below ``--fail-under``."""
+    """``--coverage program.py``: print the program with the signs, write its page to the FILE of ``--html FILE``;
+    returns 1 if the percentage is below ``--fail-under``."""
     parser = argparse.ArgumentParser(prog="python -m autoflow --coverage")
     parser.add_argument("--html", metavar="FILE", type=Path)
     parser.add_argument("--fail-under", metavar="PERCENT", type=float, default=0.0)

@@ -18,7 +18,7 @@ KINDS = (
 )  # fmt: skip
 
 
-# What is not said where one of these is, from which it follows.
+# Findings that are left out if one of these is there, since they follow from it.
 FOLLOWS = {
     "unreached": {"lost"}, "unmoved": {"rebound"}, "growing": {"rebound"},
     "error": {"growing", "nan value", "infinite value", "masked nan", "infinite slope"},
@@ -87,7 +87,7 @@ class Diagnosis:
 
 
 def diagnosis(findings: Sequence[Finding], examined: str) -> Diagnosis:
-    """The findings in the order of their importance, each once, without those that follow from others."""
+    """The findings in order of importance, each once, without those that follow from others."""
     seen: dict[tuple[str, Any], Finding] = {}
     kinds = {x.kind for x in findings}
     for x in [x for x in findings if kinds.isdisjoint(FOLLOWS.get(x.kind, ()))]:

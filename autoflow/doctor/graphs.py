@@ -1,7 +1,7 @@
 """Examining one graph: a backward pass is run and watched, and its values and gradients are checked.
 
-Each examination is a generator of findings. Where several records have the same trouble, the first is named: the
-others follow from it.
+Each examination is a generator of findings. If several records have the same trouble, the first is named: the others
+follow from it.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def no_history(node: Any, last: Any = None, codes: Sequence[Any] = ()) -> Findin
     if isinstance(node, NodeRole):
         name = getattr(node, "_name", None) or "the result"
         return Finding("no history", f"no gradient flows to {name}: {explain(node) or 'it is a Constant'}")
-    what = f"the result is no node but {type(node).__name__}" if node is not None else "backward() starts at a leaf"
+    what = f"the result is not a node but {type(node).__name__}" if node is not None else "backward() starts at a leaf"
     found = expression_of(last)
     cause = taken_by(code_of(last) if found else None, *codes)
     text = f"{what}: {cause or (NO_NODE if last is None and codes else LEFT)}"
@@ -105,8 +105,8 @@ def no_history(node: Any, last: Any = None, codes: Sequence[Any] = ()) -> Findin
 
 
 def unreached(chart: Chart, wanted: Sequence[Any], used: Container[int] = (), *codes: Any) -> Iterator[Finding]:
-    """Variables that should get a gradient and are not in the graph, by the reason. ``used``: the ids of those with
-    which some operation has computed, in the run of functions with these codes."""
+    """Variables that should get a gradient and are not in the graph, by the reason. ``used``: the ids of those that
+    some operation has used, in the run of functions with these codes."""
     reached, reasons = {id(x) for x in chart.nodes}, dict[str, list[Any]]()
     for x in [x for x in wanted if id(gradient_target(x)) not in reached]:
         unused = (taken_by(*codes) or ELSEWHERE) if id(x) in used else "nothing was computed with {it}"
@@ -139,7 +139,7 @@ def examine_values(chart: Chart) -> Iterator[Finding]:
 
 
 def bad_value(chart: Chart, r: Record) -> Finding:
-    """An operation whose value is NaN or infinite, though most often its operands are finite."""
+    """An operation whose value is NaN or infinite, although its operands are mostly finite."""
     value = np.asarray(r.value)
     index = tuple(map(int, np.argwhere(~np.isfinite(value))[0]))
     shown = [entry(chart, r, k, index) for k in range(len(r.parents))]
@@ -155,7 +155,7 @@ def bad_value(chart: Chart, r: Record) -> Finding:
 
 
 def bad_slope(chart: Chart, flow: GradientFlow) -> Finding:
-    """An operation that sends NaN or infinity though what came is finite."""
+    """An operation that sends NaN or infinity although what arrived is finite."""
     r, (k, index, masked) = flow.record, flow.bad
     shown = entry(chart, r, k, index)
     if masked:
@@ -260,8 +260,8 @@ def examine_units(chart: Chart) -> Iterator[Finding]:
 
 
 def chooses_by_size(r: Record) -> bool:
-    """Does np.where choose by the size of an operand, as in ``np.where(x > 0, x, 0)``? Others are masks, as of padding:
-    what they leave out is no dead unit."""
+    """Does np.where choose by the size of an operand, as in ``np.where(x > 0, x, 0)``? Others are masks, as for
+    padding: units that they leave out are not dead."""
     chosen = np.broadcast_to(r.saved[0], r.shape)
     known = [x for k in (1, 2) if r.parents[k] is not None and (x := value_of_saved(r, k)) is not None]
     parts = [(x[chosen], x[~chosen]) for x in [np.broadcast_to(x, r.shape) for x in known]]
@@ -291,7 +291,7 @@ def examine_likeness(chart: Chart) -> Iterator[Finding]:
 
 
 def examine_layers(chart: Chart) -> Iterator[Finding]:
-    """Two linear layers with nothing but a bias between them, as wide as what is around them: they are one."""
+    """Two linear layers with only a bias between them, no narrower than what is around them: they are one."""
     uses = Counter([id(p) for r in chart.records for p in r.parents])
     found = {id(r): (x, units) for r, _, x, units in layers(chart)}
     for r, k, x, units in layers(chart):
@@ -312,7 +312,7 @@ def squashing(x: Any) -> str:
     """The function that has made a record; softmax and sigmoid also where they are written out."""
     if x.rule.name == "divide" and isinstance(below := x.parents[1], Record) and below.rule.name in ("sum", "add"):
         parts = [p for p in (*x.parents[:1], *below.parents) if p is not None]
-        # K / (1 + exp(-x)), as populations grow, is no sigmoid.
+        # K / (1 + exp(-x)), the growth of populations, is not a sigmoid.
         is_scaled = x.parents[0] is None and (below.rule.name == "sum" or np.any(value_of_saved(x, 0) != 1))
         if not is_scaled and all([isinstance(p, Record) and p.rule.name == "exp" for p in parts]):
             return "softmax" if below.rule.name == "sum" else "sigmoid"
@@ -328,12 +328,12 @@ def taken_scores(r: Record) -> Any:
 
 
 def axis_of(x: Record) -> Any:
-    """The axis along which a softmax adds up to 1; where it is written out, that of the sum."""
+    """The axis along which a softmax adds up to 1; if it is written out, that of the sum."""
     return (x.parents[1] if x.rule.name == "divide" else x).saved[1]
 
 
 def through(x: Any, *names: str) -> Any:
-    """What lies below records of these rules, at their first operand that is a node; None unless that is a record."""
+    """The first record below records of these rules, along their first operands that are nodes; None without one."""
     while isinstance(x, Record) and x.rule.name in names:
         x = x.parents[x.parents[0] is None]
     return x if isinstance(x, Record) else None
@@ -366,8 +366,8 @@ def examine_scores(chart: Chart) -> Iterator[Finding]:
 
 
 def lowered_likelihood(chart: Chart) -> Iterator[Finding]:
-    """The logarithms of probabilities of targets or data, added up without a minus before them: for steps that go down
-    their gradient. With weights, as of costs, it may be meant, and where the probabilities of others have a minus."""
+    """The logarithms of probabilities of targets or data, added up without a minus, for steps that go down their
+    gradient. With weights, such as costs, it may be meant, and so if the probabilities of others have a minus."""
     found = [(flow.came.sign, is_bare) for flow, is_bare in chart.terms() if is_likelihood(chart, flow.record)]
     if any([is_bare for _, is_bare in found]) and all([sign > 0 for sign, _ in found]):
         text = "steps lower the probabilities of the targets, whose logarithms have no minus"
@@ -394,7 +394,7 @@ def is_likelihood(chart: Chart, r: Record) -> bool:
 
 
 def examine_losses(chart: Chart) -> Iterator[Finding]:
-    """What losses are given: probabilities where they take logarithms, predictions in the place of targets."""
+    """The arguments of losses: probabilities where they take logarithms, predictions in place of targets."""
     pairs = [(chart.program.expression(r), r) for r in chart.records]
     for found, group in grouped([(found, r) for found, r in pairs if found is not None and found.is_call]).items():
         who = found.function.rpartition(".")[2]
@@ -410,7 +410,7 @@ def examine_losses(chart: Chart) -> Iterator[Finding]:
 
 
 def examine_targets(chart: Chart) -> Iterator[Finding]:
-    """Targets that are out of the reach of the function before the loss."""
+    """Targets that the function before the loss cannot reach."""
     for r in [r for r in chart.records if r.rule.name == "subtract"]:
         for k, x in enumerate(r.parents):
             name = squashing(x) if isinstance(x, Record) and r.parents[1 - k] is None else ""
@@ -423,7 +423,7 @@ def examine_targets(chart: Chart) -> Iterator[Finding]:
 
 
 def examine_chains(chart: Chart) -> Iterator[Finding]:
-    """Gradients that grow or shrink steadily on the longest path: from turn to turn of a loop, from layer to layer."""
+    """Gradients that grow or shrink steadily on the longest path: from step to step of a loop, from layer to layer."""
     came = {id(flow.record): flow for flow in chart.flows if flow.came.bad is None and flow.came.nonzero}
     chains = grouped([(r.rule.name, came[id(r)]) for r in longest_path(chart) if id(r) in came])
     flows = max([*chains.values()], key=change_along, default=[])
@@ -460,8 +460,8 @@ def longest_path(chart: Chart) -> Iterator[Record]:
 
 
 def examine_shapes(chart: Chart) -> Iterator[Finding]:
-    """``(5, 1) - (5,)``: a column met a row, and a square came out. One that was made a column by an index is meant.
-    And a mask of whole numbers: ``y[mask]`` takes the entries 0 and 1, many times."""
+    """``(5, 1) - (5,)``: a column met a row, and a square came out. A column that was made by an index is meant. And a
+    mask of whole numbers: ``y[mask]`` takes the entries 0 and 1, many times."""
     for r in chart.records:
         if (column := column_met_row(r)) is not None:
             name = chart.operand(r, column, "column")
@@ -475,7 +475,7 @@ def examine_shapes(chart: Chart) -> Iterator[Finding]:
 
 
 def examine_readers(chart: Chart) -> Iterator[Finding]:
-    """Plain operands that NumPy has made of nodes, without their history: ``np.full(3, w)``."""
+    """Plain operands that NumPy has made from nodes, without their history: ``np.full(3, w)``."""
     for r, text in taken_out(chart.records):
         is_reader = text.partition("(")[0].rpartition(".")[2] in READERS
         for said in [numbers_read(r, k) for k, p in enumerate(r.parents) if p is None and is_reader]:

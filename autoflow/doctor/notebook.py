@@ -1,4 +1,4 @@
-"""In IPython: ``%%gradients``, and errors of ours show the user's frames."""
+"""In IPython: ``%%gradients``, and our errors show only the user's frames."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def cover_cell(shell: Any, cell: str) -> None:
 
 
 def show_error(shell: Any, kind: type, error: BaseException, trace: Any, tb_offset: int | None = None) -> None:
-    """Show an error without frames of ours; of a name or keyword of other libraries, with what to write."""
+    """Show an error without our frames; for a name or keyword of other libraries, with what to write."""
     explain_error(error)
     verbose = getattr(shell.InteractiveTB, "mode", "") == "Verbose"
     shell.showtraceback((kind, error, trace if verbose else users_frames(trace)), tb_offset=tb_offset)

@@ -94,7 +94,7 @@ class Chart:
 
     @cached_property
     def nodes(self) -> list[Any]:
-        """All that the result was computed from."""
+        """Everything that the result was computed from."""
         return list(ancestors(self.start))
 
     @cached_property
@@ -114,20 +114,20 @@ class Chart:
         return str(found or (x.node_name if isinstance(x, Record) else x.name))
 
     def called(self, x: Any) -> tuple[str, str]:
-        """The name of a record, and that of the function that gave it: what the program says it is. Empty if none."""
+        """The name of a record, and of the function that returned it, as the program calls it. Empty if none."""
         text = self.program.text(x) or ""
         call = getattr(ast.parse(text).body[0], "value", None) if text else None
         function = ast.unparse(call.func) if isinstance(call, ast.Call) else ""
         return str(getattr(x, "_name", None) or self.program.name(x) or ""), function
 
     def operand(self, record: Record, k: int, otherwise: str | None = None) -> str:
-        """The name of a record's k-th operand. ``otherwise``: of a plain one that the program gives no name."""
+        """The name of a record's k-th operand. ``otherwise``: for a plain one without a name in the program."""
         x = record.parents[k]
         shown = self.program.operand(record, k) or (self.name(x) if x is not None else otherwise)
         return f"its operand {record.rule.names[k]}" if shown is None else str(shown)
 
     def terms(self) -> Iterator[tuple[GradientFlow, bool]]:
-        """The terms of the sum that a loss is, and sums of them; for each, is it without a minus and a factor there?"""
+        """The terms of a loss that is a sum, and sums of them; for each, is it without a minus and a factor there?"""
         bare = {self.start: True}
         for flow in self.flows:
             r, name = flow.record, flow.record.rule.name
@@ -158,7 +158,7 @@ def is_mask(r: Record, factor: Any) -> bool:
 
 
 def watching(begin: Callable[[], Chart]) -> switched:
-    """A block in which ``begin()`` gives what each backward pass is written into."""
+    """A block in which each backward pass is written into what ``begin()`` returns."""
 
     def wrap(open_record: OpenRecord) -> OpenRecord:
         made = begin()
@@ -193,13 +193,13 @@ def watched(made: Chart, flow: GradientFlow, k: int, vjp: Callable[[Any, Any], A
 
 
 def parts_of(g: Any) -> list[Any]:
-    """The gradients of several results; of one result its own."""
+    """The gradients of several results, or of one."""
     return [*getattr(g, "grads", {0: g}).values()]
 
 
 def numbers(g: Any) -> Any:
-    """A gradient as NumPy's own array or number, those of several results in one vector; None if it is of another
-    library, or of a batch."""
+    """A gradient as NumPy's own array or number, with several results in one vector; None if it is another library's,
+    or a batch's."""
     parts = [value_of(part) if isinstance(part, NodeRole) else part for part in parts_of(g)]
     if not all([type(part) is np.ndarray or isinstance(part, np.generic) for part in parts]):
         return None

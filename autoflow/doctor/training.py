@@ -1,7 +1,7 @@
 """Examining several runs of a training step: ``af.diagnose(step)``.
 
 The step runs three times, while operations and backward passes are watched, and what happens to each Variable is
-written down: its history. Rules say what is wrong with a history. Then everything that the step reaches is put back:
+written down: its history. Rules say what is wrong with a history. Then everything that the step reaches is restored:
 parameters, gradients, states of optimisers, random generators.
 """
 
@@ -74,7 +74,7 @@ class VariableHistory:
 
     @property
     def letters(self) -> str:
-        """What happened, in the order of time."""
+        """The events, in order of time."""
         return "".join([e.letter for e in self.events])
 
     def note_write(self) -> None:
@@ -118,7 +118,7 @@ class Turn:
                 self.before[id(x)] = state_of(x)
 
     def begin(self) -> Chart:
-        """A backward pass begins. One inside of another, as of a checkpoint, is a part of that."""
+        """A backward pass begins. One inside another, as for a checkpoint, is part of that."""
         made, is_inner = Chart(), any([p.opener() is not None for p in self.passes])
         self.passes += [] if is_inner else [made]
         return made
@@ -160,7 +160,7 @@ class Turn:
                     self.sums[key] = self.sums.get(key, 0) + g
 
     def forget(self) -> None:
-        """Let go of everything that keeps a graph alive."""
+        """Release everything that keeps a graph alive."""
         self.result = self.last = None
         self.passes, self.whole, self.rebound = [], [], {}
 
@@ -172,7 +172,7 @@ def state_of(x: Any) -> State:
 
 
 def measure(g: Any) -> Any:
-    """Some numbers that tell a gradient from others, and need no memory; the last is its size."""
+    """A few numbers that tell a gradient from others, and take no memory; the last is its size."""
     if g is None:
         return None
     with np.errstate(all="ignore"):
@@ -181,7 +181,7 @@ def measure(g: Any) -> Any:
 
 
 def alike(a: Any, b: Any) -> bool:
-    """Are two measures those of the same gradient, which is not 0?"""
+    """Do two measures belong to the same gradient, which is not 0?"""
     return a is not None and b is not None and bool(b[-1] > 0) and np.allclose(a, b)
 
 
@@ -190,8 +190,8 @@ def diagnose(f: Any, *args: Any, **options: Any) -> Diagnosis:
 
     f : a training step or a loss, a function of ``args`` and ``options``; or a node, see ``loss.diagnose()``.
 
-    A step that makes backward passes runs three times, and a few times more, to see whether numbers leave the graph;
-    what it changed is put back. A function that makes none runs once, and its result is examined in
+    A step that makes backward passes runs three times, and a few more times, to see whether numbers leave the graph;
+    what it changed is restored. A function that makes none runs once, and its result is examined in
     the same way. Returns a :class:`Diagnosis`, which is false if nothing was found.
 
     >>> import autoflow as af
@@ -281,7 +281,7 @@ def diagnose_result(turn: Turn, step: Callable[[], Any], roots: tuple[Any, ...])
 def read_past(run: Callable[[], Any], roots: tuple[Any, ...]) -> Iterator[Finding]:
     """Numbers that are read past us, and reach the result.
 
-    Variables that were there before show in their memory what new ones show (see ``transforms/shadow.py``).
+    Variables from before hold in their memory what new ones hold (see ``transforms/shadow.py``).
     """
     leaves = [x for x in reachable(*roots) if isinstance(x, VariableRole)]
     try:
@@ -297,7 +297,7 @@ def read_past(run: Callable[[], Any], roots: tuple[Any, ...]) -> Iterator[Findin
 
 
 def last_operation(step: Callable[[], Any]) -> Any:
-    """The last operation of a step, most often the loss."""
+    """The last operation of a step, usually the loss."""
     made: list[Any] = []
     with listening(made.append):
         step()
@@ -308,7 +308,7 @@ def last_operation(step: Callable[[], Any]) -> Any:
 
 
 class Sign(NamedTuple):
-    """A sign in histories that something is wrong: the letters of its events, in the order of time, match a pattern,
+    """A sign in histories that something is wrong: the letters of its events, in order of time, match a pattern,
     and the test holds for those of backward() and those of step() among them."""
 
     kind: str
@@ -374,7 +374,7 @@ def broken_rules(turn: Turn) -> Iterator[Finding]:
 
 
 def rebound(turn: Turn) -> Iterator[Finding]:
-    """A name of a Variable was given to what a step along its gradient gives, and the Variable itself stays."""
+    """A Variable's name was given to the result of a step along its gradient, and the Variable stays the same."""
     for key, (w, record) in turn.rebound.items():
         if key not in turn.steps:
             text = f"{w.name} = {w.name} - lr * {w.name}.grad makes an Operation, and leaves the Variable as it is"
@@ -384,8 +384,8 @@ def rebound(turn: Turn) -> Iterator[Finding]:
 
 
 def wrong_ways(turn: Turn, chart: Chart) -> Iterator[Finding]:
-    """Steps that no gradient asks for: of an old graph, along a Variable itself, up a penalty; and a loss that is no
-    single number."""
+    """Steps that no gradient asks for: from an old graph, along a Variable itself, up a penalty; and a loss that is not
+    a single number."""
     start, moved, used = chart.start, turn.steps, [x for x in chart.nodes if isinstance(x, VariableRole)]
     if start.number <= turn.since and any([writer_since(value_of(x), turn.since) for x in used]):
         text = f"backward() starts at {chart.name(start)}, which was computed before the step, with the old parameters"
@@ -417,7 +417,7 @@ def wrong_ways(turn: Turn, chart: Chart) -> Iterator[Finding]:
 def growing(turns: list[Turn], stopped: bool) -> Iterator[Finding]:
     """The graph has records of earlier passes from the same place: a Variable was replaced, or a state is carried over.
 
-    Those between the two passes before. Where the run was stopped by an error, all before the last pass.
+    Those between the last two passes; if an error stopped the run, all before the last pass.
     """
     for p in turns[-1].whole:
         place = (id(code_of(p.start)), p.start.last) if getattr(p.start, "place", None) is not None else None
@@ -443,7 +443,7 @@ NO_WRITE = "nothing writes into {it}", "with af.no_grad(): w -= lr * w.grad; or 
 
 
 def unmoved(turns: list[Turn], used: list[Any], roots: tuple[Any, ...]) -> Iterator[Finding]:
-    """Variables that get gradients and stay as they are, by the reason. ``used``: the optimisers that the step has."""
+    """Variables that get gradients and do not change, by the reason. ``used``: the optimisers of the step."""
     last, moved = turns[-1], {key for t in turns for key in t.steps}
     names = {p.name for o in used for p in o.parameters if id(p) not in last.variables}
     lasting = {k: x for k, x in last.variables.items() if all([k in t.variables for t in turns]) or x.name in names}
@@ -494,7 +494,7 @@ def names_of(xs: list[Any], among: dict[int, Any]) -> str:
 
 
 def kept(turns: list[Turn]) -> Iterator[Finding]:
-    """The graph of the first run is still alive: in a node of it, or in one that was computed from it later."""
+    """The graph of the first run is still alive: in one of its nodes, or in one that was computed from it later."""
     gc.collect()
     made = [x for t in turns for ref in t.nodes if isinstance(x := gradient_target(ref()), Record)]
     numbers = range(turns[0].since + 1, turns[1].since + 1)
@@ -510,8 +510,8 @@ def kept(turns: list[Turn]) -> Iterator[Finding]:
 def aim_of(chart: Chart) -> tuple[float, float]:
     """The value of the loss, and the sign with which backward() starts from it: -1 in ``(-loss).backward()``.
 
-    On the way from the start, as long as it is of numbers, or means and sums, and does not fork, it is what is called a
-    loss, is above 0 (the logarithm of a likelihood is not) and gets a negative gradient; else it is the start.
+    Going back from the start along numbers, means and sums without a fork, it is a record that is called a loss, is
+    above 0 (the logarithm of a likelihood is not) and gets a negative gradient; otherwise it is the start.
     """
     signs = {id(flow.record): flow.came.sign for flow in chart.flows}
     x = number = chart.start
@@ -527,9 +527,9 @@ def aim_of(chart: Chart) -> tuple[float, float]:
 
 
 def is_loss(chart: Chart, x: Any, sign: float) -> bool:
-    """Does the program call a record a loss, or the function that gave it, or the start the function around it? One
-    letter may be that of a reward: with it something is added up that is only made small. ``sign``: of the record's
-    own gradient."""
+    """Does the program call a record a loss, or the function that returned it, or for the start the function around it?
+    A single letter may mean a reward, so then it must be a sum of terms that are only made small. ``sign``: of the
+    record's own gradient."""
     name, function = chart.called(x)
     around = code_of(x).co_name if x is chart.start else ""  # -x in it is the loss, not x
     return any(map(LOSS.search, (name, function, around))) or (
@@ -596,7 +596,7 @@ def directions(turns: list[Turn], chart: Chart) -> Iterator[Finding]:
 
 def grown_by_decay(turns: list[Turn]) -> Iterator[Finding]:
     """Steps that are, in all runs, the same multiples of the gradient, downwards, and of the Variable itself, upwards:
-    a decay of the wrong sign."""
+    a decay with the wrong sign."""
     found = {}
     for key, x in [(k, x) for k, x in turns[0].variables.items() if x.size > 2 and x.dtype.kind == "f"]:
         if all([key in t.steps and key in t.sums for t in turns]):

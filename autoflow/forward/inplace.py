@@ -72,7 +72,7 @@ def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any], 
     values, parents, constants, _ = operands_of_write(x, rule, inputs, partly)
     region = written_region(memory, values[-1]) if partly else memory
     if old is not None and rule is RULES[setitem] and is_unfinished(old) and region.size == memory.size:
-        parents[0] = None  # written whole again: nothing of what was half written is left
+        parents[0] = None  # all of it is written again: nothing half written is left
     flowing = tuple([p is not None for p in parents])
     is_rounded = memory.dtype.kind not in "fc"  # whole numbers and booleans have no derivative
     is_forgotten = old is None or (is_recorded and parents[0] is None)
@@ -376,7 +376,7 @@ def is_number(x: Any) -> bool:
 def augmented_operator(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
     """``x += y``. Numbers are rebound, as in Python; arrays are written into."""
     rule, quick = RULES[ufunc], recording.FORWARD.get(ufunc)
-    forward = quick or (lambda x, y: recording.apply(rule, (x, y)))  # a row of a user's may lack a derivative
+    forward = quick or (lambda x, y: recording.apply(rule, (x, y)))  # a user's row may lack a derivative
 
     def run(memory: Array, a: Any, b: Any) -> Any:  # NumPy's x **= 2 squares, and has other bits than np.power
         return ufunc(a, b, out=memory) if rule.operator is None else operator.ipow(memory, b)  # type: ignore[no-untyped-call]
@@ -421,7 +421,7 @@ def plain_places(option: Any) -> Array:
 def write_places(x: Any, places: Array, values: Any) -> None:
     """Write into the elements of these numbers (in C order); the values are repeated until there are enough.
 
-    Of several values for one element the last one stays; the others are not written, so no gradient reaches them.
+    If an element gets several values, the last one stays; the others are not written, so no gradient reaches them.
     """
     places = np.asarray(places).reshape(-1)
     if not places.size or not np.size(value_of(values)):

@@ -196,7 +196,7 @@ class GradScaler:
     def restore(self, factor: float, good_steps: int) -> None:
         """Continue from a :meth:`state`. Raises StateError, and changes nothing, if the argument is not a state."""
         if not (is_scale(factor) and good_steps >= 0):
-            raise StateError(f"GradScaler: {factor} is no scale, or {good_steps} no number of steps")
+            raise StateError(f"GradScaler: {factor} is not a scale, or {good_steps} not a number of steps")
         self._set(float(factor), int(good_steps), self._checked)
 
     def _set(self, factor: float, good_steps: int, checked: list[tuple[Optimizer, bool, bool]]) -> None:

@@ -38,7 +38,7 @@ def add_note(error: BaseException, function: Any, inputs: Iterable[Any], options
         return
     try:
         note = describe_shapes(function, named_shapes(function, inputs), options)
-    except Exception:  # the list is not an array, or is a variable of the user's: the error matters, not its note
+    except Exception:  # the list is not an array, or is a user's variable: the error matters, not its note
         return
     if note:
         error.add_note(note)

@@ -28,9 +28,9 @@ def comparison(compare: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 
 
 def both_ways(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
-    """The closures of ``x * y`` and of ``y * x`` where y is no node."""
+    """The closures of ``x * y`` and of ``y * x`` where y is not a node."""
     rule, compute = RULES[ufunc], QUICK.get(ufunc, ufunc)
-    if ufunc not in FORWARD:  # a row of a user's, without a derivative by one of the operands
+    if ufunc not in FORWARD:  # a user's row, without a derivative with respect to one of the operands
         forward = lambda x, y: apply(rule, (x, y))  # noqa: E731
         return forward, reflected(forward)
     numbers, compute = rule.operator is None, rule.operator or compute

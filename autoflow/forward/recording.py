@@ -166,8 +166,8 @@ def protect_operand(value: Any, needed: bool, fingerprints: list[Any]) -> Any:
 
 
 def plain_option(option: Any, rule: Rule | None = None, k: int = 0, is_place: bool = False) -> Any:
-    """An option without nodes in it: of ``rule`` its k-th argument. Indices may be nodes, also inside tuples, lists
-    and dicts; no gradient flows to them. Of NumPy's functions, and where it ``is_place``, arrays become plain ones."""
+    """An option without nodes in it, the k-th argument of ``rule``. Indices may be nodes, also inside tuples, lists
+    and dicts; no gradient flows to them. For NumPy's functions, and where it ``is_place``, arrays become plain ones."""
     if isinstance(option, (NodeRole, tuple, list, dict)) and holds_node(option):
         what, stands = "a node with a history", "stands"
         if rule is not None:
@@ -315,7 +315,7 @@ def compute_one(rule, x, parent, options, depth=4):
 def call_explained(
     function: Callable[..., Any], values: Sequence[Any], rule: Rule, inputs: tuple[Any, ...], is_row: bool = False
 ) -> Any:  # fmt: skip
-    """``function(*values)``; an error of NumPy's says what the operands were. ``is_row``: it is what the row computes,
+    """``function(*values)``; a NumPy error says what the operands were. ``is_row``: it is what the row computes,
     of large arrays in blocks."""
     try:
         if is_row and rule.is_numpys_elementwise:
@@ -329,7 +329,7 @@ def call_explained(
 
 
 def explain_error(error: BaseException, rule: Rule, inputs: tuple[Any, ...]) -> None:
-    """Add the operands' names and shapes to an error of NumPy's."""
+    """Add the operands' names and shapes to a NumPy error."""
     from .naming import add_note
 
     add_note(error, rule.function, inputs[: rule.operands], inputs[rule.operands :])
@@ -400,7 +400,7 @@ def is_view_of(result: Array, value: Array) -> bool:
 
 def apply_batched(batch: Any, rule: Rule, inputs: Any, operands: Operands, compute: Any = None) -> Any:
     """The row on arrays that hide a batch (``batching/batched.py``). Nodes of an outer layer count as values here: what
-    is done with them is recorded there. Without a node of the deepest layer the result is no node."""
+    is done with them is recorded there. Without a node of the deepest layer the result is not a node."""
     values, *_, mutable = operands
     layer, is_held = batch.lift_operands(rule, inputs, operands)
     result = layer.run_row(rule, values, compute)

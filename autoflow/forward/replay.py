@@ -77,7 +77,7 @@ def replay(record: Holder, inputs: Inputs) -> Array:
 def record_again(node: Any, inputs: Inputs) -> tuple[Any, dict[Any, Any]]:
     """``node``, recorded once more: a new node, and a dictionary from the old records and Variables to the new nodes.
 
-    Of a list of nodes a list of new ones, with one history.
+    For a list of nodes a list of new ones, with one history.
 
     >>> import autoflow as af
     >>> x = af.Variable(2.0, name="x")

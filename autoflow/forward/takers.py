@@ -5,14 +5,14 @@ is NumPy's own affair: it asks no node what to do, but takes the number of each 
 be lost without a word. ``float(x)``, ``f"{x:.3f}"``, Matplotlib and pandas take a number in the very same way, and on
 purpose. What tells them apart is who calls:
 
-* the frame that takes the number is a function of NumPy's, written in Python (``np.mean``). The outermost such frame
+* the frame that takes the number is a NumPy function, written in Python (``np.mean``). The outermost such frame
   is the function that the user has called;
 * it is the user's own frame. Its current instruction is a call, and the instructions that begin at the same place in
   the source have loaded the called object: ``np`` and ``array``, or ``float``. They are looked up in that frame.
 
 A function whose result can carry a gradient (:func:`carries`) is refused, if code outside the standard library and
 ``site-packages`` has called it. Where the instructions do not say where they stand in the source
-(``python -X no_debug_ranges``), or are no chain of names (``table["f"](x)``), nothing can be told.
+(``python -X no_debug_ranges``), or are not a chain of names (``table["f"](x)``), nothing can be told.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ MADE = functions(np, """
     full_like kaiser require
 """)  # fmt: skip
 CLASSES = {"matrix": "__new__", "poly1d": "__init__", "vectorize": "__call__"}
-IN_PYTHON: dict[CodeType, str] = {}  # code of a function of NumPy's -> its name; filled by name_in_python
+IN_PYTHON: dict[CodeType, str] = {}  # code of a NumPy function -> its name; filled by name_in_python
 ARRAY_METHODS = frozenset(
     {"astype", "clip", "cumprod", "cumsum", "dot", "fill", "max", "mean", "min", "prod", "put", "std", "sum", "var"}
 )
@@ -146,7 +146,7 @@ def attribute_of(x: Any, name: str) -> Any:
 
 
 def carries(function: Any) -> str | None:
-    """The name of a function of NumPy's (SciPy's, the user's) whose result can carry a gradient; else None.
+    """The name of a NumPy function (SciPy's, the user's) whose result can carry a gradient; else None.
 
     >>> carries(np.sum), carries(np.argmax), carries(float), carries(np.add.reduce), carries(np.ones(2).dot)
     ('np.sum', None, None, 'np.add.reduce', 'ndarray.dot')

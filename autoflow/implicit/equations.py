@@ -307,7 +307,7 @@ def call_scipy(
 
 
 def call_users(solver: Any, f: Callable[[Any], Any], x0: Array, layout: linear.Layout, *more: Any) -> tuple[Array, str]:
-    """A solver of the user's, for functions of x in its original containers."""
+    """A user's solver, for functions of x in its original containers."""
     answer = solver(as_numbers(f), layout.unravel(x0), *more)
     found = answer.x if hasattr(answer, "x") and hasattr(answer, "success") else answer
     said = as_sentence(getattr(answer, "message", ""))

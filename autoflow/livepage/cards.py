@@ -1,4 +1,4 @@
-"""The cards of the graph: what each shows, how large it is, and where it lies on a wide and on a narrow page.
+"""The cards of the graph: what each shows, how large it is, and its place on a wide and on a narrow page.
 
 The picture itself is drawn by the page, which changes its numbers and images at every step.
 """
@@ -53,7 +53,7 @@ Cards = list[dict[str, Any]]
 
 
 def describe(study: Study, picture: GraphData) -> tuple[Cards, list[tuple[int, int]], dict[str, Any]]:
-    """The cards, the operands that the page has to compute besides (operation, slot), and the two layouts."""
+    """The cards, the other operands that the page has to compute (operation, slot), and the two layouts."""
     picture = replace(picture, nodes=tuple([replace(v, entered=(), scope=()) for v in picture.nodes]))  # without boxes
     operations = [v for v in picture.nodes if v.kind == "Operation"]
     number = {v.id: k for k, v in enumerate(operations)}
@@ -96,8 +96,8 @@ def tiles(study: Study, shape: tuple[int, ...]) -> int | None:
 
 
 def sends(picture: GraphData, v: Vertex, record: Any) -> list[dict[str, Any]]:
-    """What an operation sends back to each operand: its name, the rule in letters, and its card. ``alone``: that is
-    the operand's gradient, each entry a product of one in the result's."""
+    """What an operation sends back to each operand: the operand's name, the rule in letters, and its card. ``alone``:
+    this is the whole gradient of the operand, each entry a product with one entry of the result's."""
     uses: Counter[int | None] = Counter([e.source for e in picture.edges])
     return [
         {"to": o.title, "rule": picture.rule(v, o), "card": o.source, "flows": o.flows,
@@ -107,7 +107,7 @@ def sends(picture: GraphData, v: Vertex, record: Any) -> list[dict[str, Any]]:
 
 
 def face(v: Vertex, card: dict[str, Any], wide: float) -> Face:
-    """How large a card is, and its images."""
+    """The size of a card, and its images."""
     shape = v.value.shape
     title = width(card["title"], "title") * TITLE + 2 * PAD
     if not shape:

@@ -150,7 +150,7 @@ function draw() {
   const said = { ariaValueMax: state.last, ariaValueNow: state.at, ariaValueText: `step ${state.at}, loss ${short(losses[state.at])}` };
   Object.assign(slider, said);
   $("status").textContent = `step ${state.at.toLocaleString("en")}` + (state.at < state.last ? ` of ${state.last.toLocaleString("en")}` : "")
-    + (broken ? ` · the loss is no number: ${isFinite(losses[state.at - 1]) && ring[state.at % RING].made !== undefined ? "step back, and take a smaller learning rate" : "change a weight, or reset"}` : state.playing ? ` · ${Math.round(pace.frames)} frames a second` : "");
+    + (broken ? ` · the loss is not a number: ${isFinite(losses[state.at - 1]) && ring[state.at % RING].made !== undefined ? "step back, and take a smaller learning rate" : "change a weight, or reset"}` : state.playing ? ` · ${Math.round(pace.frames)} frames a second` : "");
 }
 function frame(now) {
   pace.runs = host.isConnected;

@@ -24,7 +24,7 @@ FILES = ("training.js", "paint.js", "graph.js", "panel.js", "page.js")
 RULES = ("sgd", "momentum", "adam")
 LARGEST = 120  # cards
 BYTES = 400_000  # of a page
-NO_FALLBACK = ", or say af.compile(f, fallback=True)"  # which is no way out here
+NO_FALLBACK = ", or say af.compile(f, fallback=True)"  # which does not help here
 DIGITS = 15  # of data in the page; parameters have all
 
 
@@ -82,7 +82,7 @@ class LivePage(MovingPage):
         return program, about
 
     def classes(self, shape: tuple[int, ...]) -> dict[str, Any]:
-        """How targets say a class, and from where on a single predicted number says the first one."""
+        """How targets name a class, and from which value on a single predicted number means the first one."""
         count = shape[-1] if len(shape) > 1 else 1
         data, said = [*self.study.data.values()], {"count": count, "targets": "none", "middle": 0}
         if len(data) < 2 or data[-1].size not in (n := len(np.atleast_1d(data[0])), n * count):
@@ -109,7 +109,7 @@ class LivePage(MovingPage):
     # -- as a file, and in a notebook
 
     def to_html(self, *, full: bool = True) -> str:
-        """A page that needs nothing else: no network, no Python.
+        """A self-contained page: it needs neither a network nor Python.
 
         full : False gives the content of its body.
         """
@@ -137,7 +137,7 @@ class LivePage(MovingPage):
         return f"<live page of {self.title}: {shapes}{tail}>"
 
     def widget_bundle(self) -> Any:
-        """What IPython shows of a widget; None if there is only a picture."""
+        """What IPython shows for a widget; None if there is only a picture."""
         if self.reason is not None:
             return None
         data, metadata = widget(self)._repr_mimebundle_()
@@ -166,24 +166,25 @@ def live(
     lr: float = 0.1, momentum: float = 0.0, optimizer: str | None = None, grid: Any = None, title: str | None = None,
 ) -> LivePage:  # fmt: skip
     """A page on which your own loss trains: the graph with all values and gradients, the curve of the loss, data and
-    prediction, live. It runs in the browser alone. Points and weights can be dragged.
+    prediction, live. It runs entirely in the browser. Points and weights can be dragged.
 
-    loss : a function of NumPy that returns one number. It is called with the names in ``params`` and ``data`` if its
-        parameters are called so, as in ``loss(w, b, x, t)``; else as ``loss(params, x, t)``.
+    loss : a NumPy function that returns one number. It is called with the names in ``params`` and ``data`` if its
+        parameters have these names, as in ``loss(w, b, x, t)``; otherwise as ``loss(params, x, t)``.
     params : a dict of arrays; or an array, a list, nested containers, which the loss then gets as they are.
-    data : a dict of arrays, or a tuple: first what is predicted from, last the targets. A loss may need none.
+    data : a dict of arrays, or a tuple: first the inputs of the prediction, last the targets. A loss may need none.
     predict : the prediction, from the same parameters and the first array of the data. For points of two numbers the
-        page shows it on the plane, for points of one as a curve, for square images as their classes; else each
-        predicted number beside its target. If the loss begins with it, the cards of its units show what each says on
-        the plane.
-    lr, momentum : of the first step; the page has sliders. SGD, with momentum if it is not 0; who chooses momentum in
-        the page begins with 0.9 then.
-    optimizer : "sgd", "momentum" or "adam", to begin with. None: by ``momentum``.
+        page shows it on the plane, for points of one as a curve, for square images as their classes; otherwise each
+        predicted number beside its target. If the loss begins with it, the cards of its units show their values on the
+        plane.
+    lr, momentum : for the first step; the page has sliders. SGD, with momentum if it is not 0; if that is switched on
+        in the page, it begins with 0.9.
+    optimizer : "sgd", "momentum" or "adam", to begin with. None: decided by ``momentum``.
     grid : the area that is shown: left, right, bottom, top. None: around the data.
     title : of the page; None takes the name of the loss.
 
     Returns a page with ``save``, ``to_html`` and ``reason``. Losses that draw random numbers, ask for values
-    (``if x > 0``), or call what JavaScript lacks cannot be live: ``reason`` says why, and there is only a picture.
+    (``if x > 0``), or call functions that JavaScript lacks cannot be live: ``reason`` says why, and there is only a
+    picture.
 
     Raises InputError for a loss that is not a number, or does not depend on ``params``; ValueError for unknown options.
 

@@ -30,8 +30,8 @@ MARGIN = 1.12  # the plane is that much larger than the data
 class Study:
     """A loss, its parameters and its data.
 
-    moving : the data of floating-point numbers, which can be changed in the page. Whole numbers (labels, places) decide
-        what the program is, and stay as they are.
+    moving : the data of floating-point numbers, which can be changed in the page. The program depends on whole numbers
+        (labels, places), so they stay as they are.
     root : the loss, recorded once with Variables and Constants; ``records`` the operations behind it.
     kind : how data and prediction are shown. "plane": points of two numbers; "curve": of one; "images"; "pairs": each
         predicted number against its target.
@@ -57,8 +57,8 @@ class Study:
             self.area, self.grid, self.kind = self.look(grid)
 
     def call(self, f: Callable[..., Any], params: Any, data: Any) -> Any:
-        """``f`` of these values: by their names if it has parameters of these names, else ``f(params, *data)``, in the
-        user's containers."""
+        """``f`` called with these values: by name if it has parameters of these names, else as ``f(params, *data)``, in
+        the user's containers."""
         by_name = dict(zip([*self.params, *self.data], [*params, *data], strict=False))
         wanted = data if f is self.loss else data[: len(parameters_of(f)) - 1]
         args, named = (tree_unflatten(self.tree, params), *wanted), {}
@@ -152,7 +152,7 @@ class Study:
         return text, shape
 
     def is_by_point(self, shape: tuple[int, ...]) -> bool:
-        """Has an array of that shape a number, or on a plane a row, for each point of the grid?"""
+        """Does an array of that shape have a number, or on a plane a row, for each point of the grid?"""
         n, rest = len(self.grid), math.prod(shape[1:])
         return shape[:1] == (n,) and (len(shape) < 3 if self.kind == "plane" else rest == 1)
 
@@ -171,7 +171,7 @@ class Study:
 
     def place(self, record: Any) -> list[int] | None:
         """The position of an operation: the function's number, and first line, first column, last line, last column in
-        what the page shows of it, from 0."""
+        its source on the page, from 0."""
         if (found := expression_of(record)) is None:
             return None
         span = found.span
@@ -199,8 +199,8 @@ def ends(x: Any) -> tuple[float, float]:
 
 
 def sources_of(codes: Iterable[Any]) -> list[Shown]:
-    """The sources of functions, as far as they are known. A lambda, a comprehension or a function inside of another one
-    that is shown is shown there."""
+    """The sources of functions, as far as they are known. A lambda, a comprehension or a function inside another one
+    that is shown appears there."""
     found: dict[Shown, None] = {}
     for code in dict.fromkeys(codes):
         if (source := source_of(code)) is not None:
@@ -219,7 +219,7 @@ def operations_behind(root: Any) -> list[Any]:
 
 
 def with_operations(run: Callable[[], Any]) -> tuple[Any, list[Any]]:
-    """What is computed, and the operations behind it, in the order of creation."""
+    """The result, and the operations behind it, in the order of creation."""
     nodes: list[Any] = []
     with on_operation(nodes.append):
         root = run()
@@ -259,22 +259,22 @@ def named_data(data: Any, params: Any, loss: Any) -> dict[str, Any]:
 
 
 def is_users(x: Any) -> bool:
-    """Is it an object of a class that the user has written, which we cannot look into?"""
+    """Is it an object of a user's class, which we cannot look into?"""
     return bool(getattr(x, "__dict__", None)) and not hasattr(x, "named_parameters")
 
 
 def named_arrays(given: dict[str, Any], what: str) -> dict[str, Any]:
-    """The same as arrays of numbers. Raises InputError for what holds none."""
+    """The same as arrays of numbers. Raises InputError for anything without numbers."""
     arrays = {str(name): np.array(value_of(x)) for name, x in given.items()}
     for name, x in arrays.items():
         if x.dtype.kind not in "biufc" or not x.size:
             raise InputError(
                 f"{what}: {name} has to be an array of numbers, not {type(given[name]).__name__}"
                 + f" of shape {x.shape}" * (not x.size)
-                + ". Of a model of autoflow.nn, pass {path: p.value for path, p in model.named_parameters().items()}, "
+                + ". For an autoflow.nn model pass {path: p.value for path, p in model.named_parameters().items()}, "
                 "and call nn.functional_call(model, params, x) in the loss"
                 * hasattr(given[name], "named_parameters")
-                + ". Arrays may be in dicts, lists, tuples and dataclasses: of a class of your own pass vars(object), "
+                + ". Arrays may be in dicts, lists, tuples and dataclasses: for your own class pass vars(object), "
                 "or make it a @dataclass" * is_users(given[name])
             )
     return arrays

@@ -71,7 +71,7 @@ def cut_here(cause: str, name: str = "") -> tuple[Any, ...]:
 
 
 def cut_of_leaf(x: Any) -> tuple[Any, ...] | None:
-    """Why nothing flows to a leaf of the user's; None if nothing is known."""
+    """Why nothing flows to a user's leaf; None if nothing is known."""
     place, last, _ = getattr(x, "_place", None) or (None, -1, 0)
     code = place.code if type(place) is Activation else place
     if hasattr(x, "_live"):

@@ -53,7 +53,7 @@ SLOTS = (
     "_value", "_view",
 )  # fmt: skip
 
-# Of nodes that may have a history. pandas leaves np.add(series, node) to them; and where NumPy asks nobody, in
+# For nodes that may have a history. pandas leaves np.add(series, node) to them; and where NumPy asks nobody, in
 # plain.dot(node), it makes an array of their class, which is refused where it is used. (A Series has 1000.)
 PRIORITY = 5000.0
 
@@ -69,11 +69,11 @@ class NodeRole:
 
     __slots__ = ()
     __hash__ = object.__hash__  # by identity: a graph is made of objects, not of values
-    takes_primitives = True  # functions of ours ask us, as NumPy's do: table/table.py
+    takes_primitives = True  # our functions ask us, as NumPy's do: table/table.py
     family: NodeTypes
     _value: Array  # the plain array; node and plain array share their memory
-    # Of Operations: what arithmetic reads, the plain array or, if 0-d float64, the number in it. Empty where the array
-    # is large, so that the fast path leaves it to the general way, which knows blocks and threads.
+    # For Operations: what arithmetic reads, the plain array or, if 0-d float64, the number in it. Empty if the array
+    # is large, so that the fast path leaves it to the general one, which knows blocks and threads.
     _operand: Any
     _record: Record  # of Operations
     _lent: bool  # of Constants on memory that may be the user's
@@ -374,7 +374,7 @@ NUMPY = NodeTypes(np.ndarray, ROLES, SLOTS)
 NUMPY.from_numpy = NUMPY.to_numpy = lambda array: array
 spellings.install(NUMPY.Node, "x")  # not the role: arrays that pretend have names of their own
 if TYPE_CHECKING:
-    # The same for editors and checkers of types, with the methods that ``forward`` installs. Where types of ours and
+    # The same for editors and checkers of types, with the methods that ``forward`` installs. Where our types and
     # the array's differ (they do: a sum is a Node), ours hold.
     class Node(NodeRole, Operators, ArrayMethods, NodeMethods, Protocol, np.ndarray): ...  # type: ignore[misc]
 
@@ -606,7 +606,7 @@ def operation_from(value: Array, record: Record) -> Any:
 
 
 def unwritable(x: Any) -> Any:
-    """An array or node, for code of the user's which must not write into it: others read the same memory."""
+    """An array or node, for the user's code, which must not write into it: others read the same memory."""
     value = value_of(x)
     if isinstance(x, VariableRole) or type(value) not in NODE_TYPES:
         return x

@@ -44,7 +44,7 @@ class AskedLast(type):
     """The class of what takes the place of a filter's category, about which Python asks after message and module."""
 
     def __subclasscheck__(cls, category: type) -> bool:
-        """Is it a warning of NumPy's that comes from our code? Then give it again at the user's line."""
+        """Is it a NumPy warning that comes from our code? Then give it again at the user's line."""
         text, MESSAGE.asked = MESSAGE.asked, ""
         is_ours = MODULE.asked.partition(".")[0] == PACKAGE and any([sign in text for sign in SIGNS])
         if not (is_ours and issubclass(category, (RuntimeWarning, DeprecationWarning))):

@@ -74,7 +74,7 @@ def below_one(who: str, name: str, value: float) -> float:
 
 
 def whole_numbers(who: str, **numbers: Any) -> None:
-    """Refuse what is no whole number of at least 1, by name."""
+    """Refuse, by name, anything but whole numbers of at least 1."""
     for name, n in numbers.items():
         if not isinstance(n, (int, np.integer)) or n < 1:
             raise InputError(f"{who}: {name} must be a whole number of at least 1, not {n!r}")

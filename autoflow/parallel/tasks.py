@@ -56,7 +56,7 @@ def add_answers(a: Answer, b: Answer) -> Answer:
 
 
 def tree_sum(items: Iterable[Any], add: Callable[[Any, Any], Any] = add_answers) -> Any:
-    """The sum in the order of the tree. Of n items at most log₂ n sums are held at a time.
+    """The sum in the order of the tree. For n items at most log₂ n sums are held at a time.
 
     >>> tree_sum("abcdef", lambda a, b: f"({a}{b})")
     '(((ab)(cd))(ef))'
@@ -167,7 +167,7 @@ def places_of(cut: list[tuple[str, Any]], chunks: int) -> list[int]:
 
 # Modes that a task takes along.
 TRAVELLING = ("recording", "keep", "strict", "max_bytes", "safe_masking", "autocast", "anomaly", "shadow")
-# Of this process, by the digest of the program and the code of its functions, which pickle knows by their names.
+# In this process, by the digest of the program and the code of its functions, which pickle knows by their names.
 COMPILED: OrderedDict[tuple[Any, ...], Callable[..., Any]] = OrderedDict()
 KEPT = 16
 
@@ -369,7 +369,7 @@ def pickle_function(x: Any) -> bytes:
 def check_captured(z: Any, start: int, shared: list[Any], cut: list[Any]) -> None:
     """Raise LostGradientError if f has used a Variable that is not one of its arguments: it would get no gradient.
 
-    start : when f was called; what is older was made outside.
+    start : when f was called; older nodes were made outside.
     """
     own = {gradient_target(x) for x in (*shared, *cut)}
     if (found := from_outside(gradient_target(z), start, own)) is not None:

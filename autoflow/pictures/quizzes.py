@@ -32,8 +32,8 @@ LIMIT = 400  # nodes; more are too many to step through
 def steps(node: Any, *, limit: int = LIMIT) -> list[Step]:
     """The steps that lead to ``node`` and back from it, with ones as the seed: what ``backward()`` does, and its order.
 
-    Whether ``backward()`` has been called makes no difference, and no node is changed. Of a large graph the ``limit``
-    nodes nearest to the output.
+    Whether ``backward()`` has been called makes no difference, and no node is changed. A large graph is cut to the
+    ``limit`` nodes nearest to the output.
 
     >>> import autoflow as af
     >>> x = af.Variable(2.0, name="x")

@@ -411,7 +411,7 @@ def html(node: Any, text: str) -> str:
         return lines
     try:
         return f'<div class="{PLAIN}">{lines}<div>{escape(node_title(node))}</div>{behind(node)}</div>'
-    except Exception:  # a rule of the user's, a value that is gone: the numbers are still right
+    except Exception:  # a user's rule, a value that is gone: the numbers are still right
         return lines
 
 

@@ -179,7 +179,7 @@ class Boxes:
         self.leave_out(self.says_nothing)
 
     def torn(self) -> set[Key]:
-        """The loops in loops that are no box, since the outer loop has computed something between their runs."""
+        """The loops in loops that are not boxes, since the outer loop has computed something between their runs."""
         now, ended, torn = dict[Any, Any](), set[Any](), set[Key]()
         for r, path in self.paths.items():
             way: tuple[Any, ...] = (), *path, r

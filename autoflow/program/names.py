@@ -219,8 +219,8 @@ class Naming:
     # -- records
 
     def find_wholes(self) -> None:
-        """Which records are the value of their expression. Of a function that is composed of others that is the one
-        which none of the others uses; if there are several, the value is no record."""
+        """Which records are the value of their expression. In a function that is composed of others it is the one that
+        none of the others uses; if there are several, the value is not a record."""
         by_call = sorted(self.records, key=lambda r: id(r.place))
         for _, group in groupby(by_call, key=lambda r: (id(r.place), r.last)):
             run = list(group)
@@ -334,7 +334,7 @@ class Naming:
         return names.pop() if len(names) == 1 else None
 
     def used_by_caller(self, r: Any) -> tuple[Any, str] | None:
-        """Of what a call has returned: the variable that it is in where one of the callers uses it, and that call."""
+        """The variable that holds the result of a call where one of the callers uses it, and that call."""
         around, outer = {}, r.place
         while type(outer) is Activation:
             around[id(outer.whole)], outer = outer, outer.parent
@@ -493,7 +493,7 @@ def argument(call: Activation, name: str) -> str | None:
 
 @lru_cache(4096)
 def ending(path: str, n: int) -> str:
-    """The last ``n`` parts of a path. (The dot in ``layers["fc.bias"]`` is no end of a part.)"""
+    """The last ``n`` parts of a path. (The dot in ``layers["fc.bias"]`` does not end a part.)"""
     node, encoded, found = ast.parse(path, mode="eval").body, path.encode(), []
     while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
         if isinstance(node, ast.Attribute):

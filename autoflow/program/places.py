@@ -1,4 +1,4 @@
-"""Where a record was made: the activation, which is one call of a function of the user's, and the instruction.
+"""Where a record was made: the activation, which is one call of a user's function, and the instruction.
 
 ``frame.f_trace`` may hold any object. Python looks at it only while somebody traces, and it lives exactly as long as
 its frame, a generator's too. So a frame carries the identity of its call: the first record of a call puts an

@@ -34,7 +34,7 @@ PARTS = ("co_code", "co_names", "co_varnames", "co_cellvars", "co_freevars")  # 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.Module, ast.ClassDef)
 STORES = ("STORE_SUBSCR", "STORE_SLICE")
 NUMPYS = frozenset(dir(np))
-NUMPYS_OWN = NUMPYS - frozenset(dir(np.ndarray))  # those that are no methods of arrays
+NUMPYS_OWN = NUMPYS - frozenset(dir(np.ndarray))  # those that are not methods of arrays
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
 DATA = (int, float, complex, str, ModuleType)
 Loop = ast.For | ast.AsyncFor | ast.While | ast.comprehension
@@ -172,8 +172,8 @@ def is_same(a: CodeType, b: CodeType) -> bool:
 
 
 def told_apart(constant: object) -> object:
-    """A constant as text, which tells 0.0 from -0.0 and 1 from True. A set stays one: the order of its elements is no
-    part of the program, and another one when the code comes from a file."""
+    """A constant as text, which tells 0.0 from -0.0 and 1 from True. A set stays one: the order of its elements is not
+    part of the program, and differs when the code comes from a file."""
     if isinstance(constant, tuple | frozenset):
         return type(constant)(map(told_apart, constant))
     return CodeType if isinstance(constant, CodeType) else repr(constant)
@@ -591,7 +591,7 @@ def takes_out(node: Any) -> bool:
 
 
 def assigned(node: Any, source: Source) -> Any:
-    """Of a name the expression that was assigned to it last, above in the same function; anything else itself."""
+    """For a name the expression last assigned to it, above in the same function; anything else itself."""
     around = node
     while isinstance(node, ast.Name) and not isinstance(around, FUNCTIONS):
         around = source.above[around]

@@ -242,7 +242,7 @@ class trace:  # noqa: N801 - used like a function
         elif self.is_watching and sys.gettrace() is start:
             sys.settrace(None)
             frame: Any = getframe(1)
-            while frame is not None:  # what goes on is not watched any more
+            while frame is not None:  # frames that continue are no longer watched
                 if type(place := frame.f_trace) is Activation:
                     frame.f_trace, frame.f_trace_opcodes = place.in_turns(UNWATCHED), False
                 frame = frame.f_back

@@ -151,7 +151,7 @@ rule(np.imag,         "x",   "im",   r"\operatorname{Im} $x",
 
 
 def angle_x(g: Array, x: Array, deg: bool) -> Array:
-    """Turning by dφ moves x by i x dφ, so ∂φ/∂x = i x / |x|²; 0 at x = 0, and for real x, whose angle is 0 or π."""
+    """A turn by dφ moves x by i x dφ, so ∂φ/∂x = i x / |x|²; 0 at x = 0, and for real x, whose angle is 0 or π."""
     if x.dtype.kind != "c":
         return zero(g)
     r = np.absolute(x)
@@ -313,14 +313,14 @@ def split_ties(g: Array, halves: Array) -> Array:
     return times_share(0.5 * g, halves)
 
 
-# How many halves go to an argument: 2 if it is above the other, 1 if it is level with it, else 0, as where there is a
-# NaN. Counted in bytes, which is faster than np.where.
+# How many halves go to an argument: 2 if it is above the other, 1 if they are equal, otherwise 0, as for NaN. Counted
+# in bytes, which is faster than np.where.
 HIGHER = {"x": lambda x, y: (x > y).astype(np.int8) + (x >= y), "y": lambda x, y: (y > x).astype(np.int8) + (y >= x)}
 LOWER = {"x": HIGHER["y"], "y": HIGHER["x"]}  # x is below y where y is above x
 
 
 def halves_of_numbers(above: Any, level: Any) -> dict[str, Any]:
-    """The same where a NaN loses against a number; v != v says that v is NaN."""
+    """The same if a NaN loses against a number; v != v says that v is NaN."""
     return {
         "x": lambda x, y: (above(x, y) | (y != y)).astype(np.int8) + (level(x, y) | (y != y)),
         "y": lambda x, y: (above(y, x) | (x != x) & (y == y)).astype(np.int8) + (level(y, x) | (x != x) & (y == y)),
@@ -387,7 +387,7 @@ rule(np.clip, "x min=None max=None",
 
 
 def where_x(g: Array, c: Array) -> Array:
-    """g where the condition holds, exact zeros elsewhere: what was not chosen has no part in the result.
+    """g where the condition holds, exact zeros elsewhere: entries that were not chosen do not affect the result.
 
     That alone does not keep NaN away. In ``where(x > 0, log(x), 0)`` the logarithm receives 0 at x = 0, and sends
     on 0 · log'(0) = 0 · ∞ = NaN: the chain rule has it so. Choose before the logarithm as well as after it,

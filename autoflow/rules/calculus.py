@@ -116,7 +116,7 @@ def in_full(g: Array, n: int, m: int, late: bool = False) -> Array:
 
     ``late``: where the middle is not unique, the part nearer to the end was taken.
     """
-    if g.dtype == np.float16:  # what is added up here is added up in single precision
+    if g.dtype == np.float16:  # sums are computed in single precision
         g = g.astype(np.float32)
     rest = n + m - 1 - g.shape[0]
     start = (rest + late) // 2

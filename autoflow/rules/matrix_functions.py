@@ -44,7 +44,7 @@ def scipy_linalg(*arrays: Array) -> tuple[Any, list[Array]]:
     """
     if any([x.dtype.char in "gG" for x in arrays]):
         raise TypeError("scipy.linalg computes in single and double precision: use x.astype(np.float64)")
-    if arrays[0].ndim < 2:  # of numbers some functions of SciPy's make matrices, and sqrtm anything
+    if arrays[0].ndim < 2:  # of numbers some SciPy functions make matrices, and sqrtm anything
         raise NoRuleError("scipy.linalg of a node takes matrices: use np.atleast_2d(x)")
     scipy = load_package("scipy.linalg", "af.linalg computes with SciPy, which is not installed: pip install scipy")
     return scipy, [x.astype(np.float32) if x.dtype == np.float16 else x for x in arrays]

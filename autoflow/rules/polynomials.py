@@ -1,6 +1,6 @@
 """NumPy's functions on polynomials, which are vectors of coefficients, the highest power first.
 
-``np.poly1d`` is a class of NumPy's own: given a node it takes the numbers. Use the vector itself.
+``np.poly1d`` is a NumPy class: given a node it takes the numbers. Use the vector itself.
 """
 
 from __future__ import annotations

@@ -154,8 +154,8 @@ def product_of_others(x: Array, axis: Axis) -> Array:
 
 
 def in_dtype(x: Array, dtype: Any) -> Array:
-    """The numbers that a reduction with ``dtype=`` computes with: a real dtype drops imaginary parts (and they remain
-    complex numbers, so that what is sent back to x is complex)."""
+    """The numbers that a reduction with ``dtype=`` computes with: a real dtype drops imaginary parts (the numbers stay
+    complex, so that a complex gradient goes back to x)."""
     drops = dtype is not None and x.dtype.kind == "c" and np.dtype(dtype).kind != "c"
     return as_dtype(np.real(x), dtype) + 0j if drops else x if dtype is None else as_dtype(x, dtype)
 

@@ -401,7 +401,7 @@ def _qr(a: Any, mode: str = "reduced") -> Any:
     """``np.linalg.qr`` in the modes in which x determines the result."""
     x = as_array(a)
     if mode not in ("reduced", "complete", "r"):
-        raise NoRuleError(f"np.linalg.qr of a node knows the modes 'reduced', 'complete' and 'r', not {mode!r}")
+        raise NoRuleError(f"np.linalg.qr of a node supports the modes 'reduced', 'complete' and 'r', not {mode!r}")
     if mode == "complete" and x.shape[-2] > x.shape[-1]:
         raise NoRuleError(
             "np.linalg.qr(mode='complete') of a matrix with more rows than columns: x does not determine the last "

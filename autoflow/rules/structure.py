@@ -2,7 +2,7 @@
 
 Every derivative here moves the gradient back the same way.
 
-``np.pad`` in every mode but a function of the user's: constants, and modes that copy elements (edge, reflect,
+``np.pad`` in every mode but a user's function: constants, and modes that copy elements (edge, reflect,
 symmetric, wrap), are one operation with a row in ``joining.py``. The others are NumPy's own code.
 """
 
@@ -168,7 +168,7 @@ numpys_pad, numpys_pairs = with_copies(theirs._implementation), theirs._implemen
 
 @composed(np.pad)
 def padded(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> Array:
-    """By the row if every element is a constant or one of x; else by NumPy's code, which joins what it adds to x.
+    """Uses the row if every element is a constant or one of x; else NumPy's code, which joins what it adds to x.
     ``constant_values`` and ``end_values`` may be nodes, too."""
     x, constants = as_array(array), options.get("constant_values")
     if callable(mode):

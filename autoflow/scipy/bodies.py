@@ -29,7 +29,7 @@ from ..rules import kernel, rule
 from ..table.bodies import Copies, home_of, keeping, kept_in
 from ..table.shapes import as_array
 
-OWN: dict[str, Iterable[str]] = {}  # SciPy module -> its functions that have rules of ours
+OWN: dict[str, Iterable[str]] = {}  # SciPy module -> its functions that have our rules
 MODULES = [f"scipy.{name}" for name in (
     "fft", "integrate", "interpolate", "linalg", "ndimage", "signal", "sparse", "sparse.linalg", "spatial.distance",
     "special",
@@ -503,7 +503,7 @@ def with_memory(f: Any, ours: Any = None) -> Any:
 
 
 def stand_for(module: Any, functions: dict[str, Any]) -> None:
-    """Let functions of ours replace those with these names where copies call them with nodes."""
+    """Let our functions replace those with these names where copies call them with nodes."""
     for name, ours in functions.items():
         theirs = getattr(module, name)
         COPIES[id(theirs)] = with_memory(theirs, ours)

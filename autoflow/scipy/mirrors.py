@@ -1,4 +1,4 @@
-"""Gives a module of ours all names of SciPy's: ``__getattr__, __dir__ = mirrored(globals())``.
+"""Gives our modules all of SciPy's names: ``__getattr__, __dir__ = mirrored(globals())``.
 
 Our functions are called with nodes only; plain arrays go to SciPy's function of the same name, with its bits and all of
 its keywords. Names that we lack are found in SciPy's module, and their version for nodes is made once.
@@ -137,7 +137,7 @@ def for_nodes(x: Any, name: str) -> Any:
 
 
 class Methods:
-    """An object of SciPy's, such as a distribution, with methods that also take nodes, and with these parameters."""
+    """A SciPy object, such as a distribution, with methods that also take nodes, and with these parameters."""
 
     def __init__(self, theirs: Any, path: str, args: Any = (), options: Any = None) -> None:
         self.theirs, self.path, self.args, self.kwds = theirs, path, args, options or {}

@@ -180,7 +180,7 @@ def is_slope(found: list[Any], inputs: list[Any], call: Callable[[Any], list[Any
         left = iter(steps)
         return float(loss(call(lambda x: x + h * next(left))))
 
-    sent_to: dict[int, Any] = {}  # not x.grad: a result may also depend on nodes of the user's
+    sent_to: dict[int, Any] = {}  # not x.grad: a result may also depend on the user's nodes
     if gradient_target(total := loss(found)) is not None:
         sent_to = {id(x): g for x, g in run_pass(total)}
     sent: Any = np.zeros(1)

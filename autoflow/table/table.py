@@ -395,7 +395,7 @@ def composed(
 
 
 def primitive(compute: F) -> F:
-    """A function of ours that nodes override like NumPy's: the protocol of NEP 18, by hand."""
+    """Our own function, which nodes override like NumPy's: the protocol of NEP 18, by hand."""
 
     @functools.wraps(compute)
     def function(*args: Any, **options: Any) -> Any:

@@ -268,7 +268,7 @@ def name_of(frame: types.FrameType) -> tuple[str, str]:
 
 
 def is_constant(frame: types.FrameType, call: WatchedCall) -> bool:
-    """Is it a function of SciPy's, of nodes alone, whose result does not move with them, such as ranks?"""
+    """Is it a SciPy function, of nodes alone, whose result does not move with them, such as ranks?"""
     home, name = name_of(frame)
     home = home.partition("._")[0]
     if is_listed(home, ["scipy"]) and all([isinstance(x, NodeRole) for x in held_in([call.args, call.options])]):

@@ -104,7 +104,7 @@ def proved_run(counts: Any, *call: Any) -> tuple[Any, Any]:
 
     That is looked at once for each function, places and kind of arguments, and again when the number of operations, or
     of those that its results need, is new; under strict and anomaly mode, and with ``af.options(prove="always")``, at
-    each call. While there are other threads of the user's there is no proof of a function that changes what it reaches,
+    each call. While the user has other threads there is no proof of a function that changes what it reaches,
     as what they change would be put back; the next call is looked at.
     """
     run, f, unused, _, _, places, *_ = call
@@ -293,7 +293,7 @@ def decides(x: Any) -> bool:
 
 
 def holds(x: Any) -> bool:
-    """Is it a container, a dataclass or an object of the user's, in which functions may be, or another object that has
+    """Is it a container, a dataclass or a user's object, in which functions may be, or another object that has
     one of the user's functions in an attribute?"""
     kind = type(x)
     if isinstance(x, CONTAINERS) or is_users(kind) or hasattr(kind, "__dataclass_fields__"):
@@ -305,7 +305,7 @@ def holds(x: Any) -> bool:
 
 
 def parts_of(x: Any) -> list[Any]:
-    """What may have more entries later: a list or a dict itself, the attributes of an object of the user's, or of a
+    """What may have more entries later: a list or a dict itself, the attributes of a user's object, or of a
     class."""
     own = attributes_of(x) if (is_users(x) if isinstance(x, type) else holds(x)) else None
     grows = x if type(x) in GROWING else x.keywords if type(x) in PARTIALS else None
@@ -606,7 +606,7 @@ def check_captured(found: Any, f: Any, args: Sequence[Any], options: dict[str, A
 
 
 def with_shadows(tree: Any, made: dict[int, Any]) -> Any:
-    """The same with other numbers in the memory of nodes: in lists, tuples and dicts, and where functions of the user's
+    """The same with other numbers in the memory of nodes: in lists, tuples and dicts, and where the user's functions
     find them. ``made``: these functions so far, by their ids."""
 
     def of_leaf(x: Any) -> Any:

@@ -81,7 +81,7 @@ SAID = {
     "loss_made_before_the_step": "backward() starts at once, which was computed before the step",
     "numpys_array_in_a_step": "np.array([x * w for x in X]) has numbers of nodes only",
     "wrapped_in_a_constant": "W has no part in np.mean((h @ v - 1.0) ** 2): af.Constant(h) (line",
-    "backward_of_a_number": "the result is no node but float: numbers leave the graph at value.item() (line",
+    "backward_of_a_number": "the result is not a node but float: numbers leave the graph at value.item() (line",
     "backward_of_an_accuracy": "numbers leave the graph at p > 0.5 (line",
     "a_variable_of_the_loss": "backward() starts at a leaf: numbers leave the graph at af.Variable(value) (line",
     "signs_as_activation": "sign is constant between its steps",

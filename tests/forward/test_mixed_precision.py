@@ -286,9 +286,9 @@ def test_the_scale_stays_finite_and_above_zero():
     for scale in (np.inf, np.nan, 0.0, -1.0, 1e39):
         with pytest.raises(ValueError, match="a finite scale > 0"):
             GradScaler(scale=scale)
-        with pytest.raises(StateError, match="is no scale"):
+        with pytest.raises(StateError, match="is not a scale"):
             scaler.restore(scale, 0)
-    with pytest.raises(StateError, match="-1 no number of steps"):
+    with pytest.raises(StateError, match="-1 not a number of steps"):
         scaler.restore(1.0, -1)
     assert scaler.factor == 2.0**-125
 

@@ -922,7 +922,9 @@ def test_what_to_do_where_the_loss_is_no_number(show):
     with np.errstate(invalid="ignore"):
         one = show(af.live(lambda w: np.sum(np.log(w) + w**2), np.array([-1.0, 2.0])).to_html())
     said = "frames(2).then(() => $('status').textContent)"
-    change, back = ["is no number: " + text for text in ("change a weight, or reset", "step back, and take a smaller")]
+    change, back = [
+        "is not a number: " + text for text in ("change a weight, or reset", "step back, and take a smaller")
+    ]
     assert change in one.run(said)
     one.run("L.step()")
     assert change in one.run(said)

@@ -846,10 +846,10 @@ def test_axes_end_whatever_their_numbers():
 
 @pytest.mark.browser
 def test_a_step_says_what_it_did(tmp_path, browser):
-    """A value that is no number does not stay; a step that is almost 0 need not come from a gradient that is."""
+    """A value that is not a number does not stay; a step that is almost 0 need not come from a gradient that is."""
     page = opened(browser, tmp_path, explore(lambda x: np.log(x), x=(-30, 3, 0.05)))
     page.run("press('Step downhill')")
-    assert "is no number: a smaller learning rate? (−2.996 → NaN)" in page.run("said()")
+    assert "is not a number: a smaller learning rate? (−2.996 → NaN)" in page.run("said()")
     page.run("press('Reset'); type('learning rate', 1e-9); press('Step downhill')")
     assert page.run("said()").endswith("The step is almost 0.")
     assert page.problems() == []

@@ -54,7 +54,7 @@ def test_values_in_javascript(x, text):
     "x", ["alert(1)", [1.0], np.ones(2), 1j, "1"], ids=["code", "list", "array", "complex", "text"]
 )
 def test_nothing_else_gets_into_a_page(x):
-    with pytest.raises(TypeError, match="is no number"):
+    with pytest.raises(TypeError, match="is not a number"):
         literal(x)
 
 

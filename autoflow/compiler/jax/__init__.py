@@ -1,9 +1,9 @@
 """engine="jax": a recorded program by its names in jax.numpy, compiled by XLA for CPU, GPU or TPU.
 
-A program is a list of NumPy calls with their arguments as data. Most functions of NumPy have a counterpart of the same
-name in ``jax.numpy``, so the whole program can be computed by JAX, and XLA makes machine code for the device that is
-there. Derivatives are in the program already: JAX's own are not used. What XLA cannot do (a function without a
-counterpart, a result whose shape depends on values) is computed by NumPy on the host, in the midst of the rest.
+A program is a list of NumPy calls with their arguments as data. Most NumPy functions have a counterpart of the same
+name in ``jax.numpy``, so the whole program can be computed by JAX, and XLA makes machine code for the available device.
+Derivatives are already in the program: JAX's own are not used. Calls that XLA cannot make (a function without a
+counterpart, a result whose shape depends on values) are made by NumPy on the host, among the rest.
 
     >>> from autoflow.compiler.jax.table import counterpart
     >>> import numpy as np
@@ -14,7 +14,7 @@ counterpart, a result whose shape depends on values) is computed by NumPy on the
 
 The names are the easy half. The other half is where the same name means something else: dtypes are promoted in another
 way, an index that is out of range counts as the last one, a division of integers by zero is not 0, NaN comes where
-NumPy raises an error. ``lowering.py`` has these, each with what it does about it.
+NumPy raises an error. ``lowering.py`` deals with each of these.
 
 Read in this order:
 

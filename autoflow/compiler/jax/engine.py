@@ -2,7 +2,7 @@
 
 Arrays of JAX may be arguments of a compiled function: they stay on their devices, and so do the results. The program is
 looked up as for NumPy's arrays of these shapes and dtypes; if it is missing, one is recorded with the numbers, which
-are fetched for it. Where an array lies, and whether its rows are spread over many devices, is JAX's matter: XLA divides
+are fetched for it. Where an array lies, and whether its rows are spread over many devices, is up to JAX: XLA divides
 the program as its inputs are divided.
 """
 
@@ -57,7 +57,7 @@ def prepare(program: Program, how: dict[str, Any]) -> Callable[[], XlaPlan]:
 
 
 def with_64_bits(jax: Any) -> Any:
-    """A block, of this thread alone, in which JAX has float64. Outside of it is what the user has chosen."""
+    """A block, for this thread alone, in which JAX has float64. Outside it the user's choice holds."""
     return jax.enable_x64(True) if hasattr(jax, "enable_x64") else jax.experimental.enable_x64()
 
 
@@ -70,7 +70,7 @@ def is_on_device(x: Any) -> bool:
 
 
 class Alarm(Exception):  # noqa: N818 - no error: eager code decides
-    """NumPy would raise an error for these values, or does what JAX does not."""
+    """NumPy would raise an error for these values, or computes what JAX cannot."""
 
 
 class XlaPlan(WatchedPlan):
@@ -89,7 +89,7 @@ class XlaPlan(WatchedPlan):
     def run(self, arrays: Sequence[Array]) -> Sequence[Array]:
         """The results for these inputs: new arrays of NumPy; of JAX if one of the inputs is.
 
-        Arrays on devices are not waited for, unless NumPy has a part in the program or an index may be out of range.
+        Arrays on devices are not waited for, unless NumPy computes part of the program or an index may be out of range.
         """
         if (state := callers_state()) is not self.state:
             self.adapt(state)
@@ -158,6 +158,6 @@ KIND = CompiledByXla
 
 
 def fetched(tree: Any) -> Any:
-    """The same with arrays of NumPy; what was one object is one."""
+    """The same with NumPy arrays; one object stays one object."""
     found: dict[int, Array] = {}
     return pytree.tree_map(lambda x: found.setdefault(id(x), np.array(x)) if is_on_device(x) else x, tree)

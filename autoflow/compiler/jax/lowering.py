@@ -1,9 +1,9 @@
 """From a program to one function of JAX, value by value.
 
 ``jax.jit`` calls :meth:`Lowering.trace` once, with arrays that write down what is done with them: our program is
-recorded a second time, by JAX. Each value has the shape and dtype that NumPy gave it when it was recorded, so what JAX
-makes of a call can be checked here; a call that JAX refuses, or answers with another shape, is left to NumPy, by
-``jax.pure_callback``: XLA hands the operands to the host and waits for the result.
+recorded a second time, by JAX. Each value has the shape and dtype that NumPy gave it when it was recorded, so JAX's
+result can be checked here; a call that JAX refuses, or answers with another shape, is left to NumPy, by
+``jax.pure_callback``: XLA passes the operands to the host and waits for the result.
 
 For most functions their name is enough (``table.py``). First come the others: JAX has another convention for them, or
 no such function at all. Each of these rows is called with the :class:`Lowering` first. ``trace.np`` is jax.numpy. An
@@ -38,7 +38,7 @@ from .table import LeftToNumPy, counterpart
 
 
 def watched_index(trace: Lowering, shape: tuple[int, ...], index: Any) -> Any:
-    """The index, with an alarm for what is out of range: JAX would take the last element, or none."""
+    """The index, with an alarm if it is out of range: JAX would take the last element, or none."""
     if not is_basic(index):
         inside = trace.np.ones(shape, bool).at[index].get(mode="fill", fill_value=False)
         trace.alarms.append(~inside.all())
@@ -52,7 +52,7 @@ def get_items(trace: Lowering, x: Array, index: Any) -> Array:
 
 
 def items_set(trace: Lowering, x: Array, index: Any, new: Any) -> Array:
-    """Of several new values for one element the last one counts, as in NumPy. (JAX does not say which: so the largest
+    """If an element gets several new values, the last one counts, as in NumPy. (JAX does not say which: so the largest
     place in ``new`` decides.)"""
     x, new = trace.np.asarray(x), trace.np.asarray(new).astype(x.dtype)
     if is_basic(index) or not new.ndim:
@@ -100,7 +100,7 @@ def take_along_axis(trace: Lowering, arr: Array, indices: Array, axis: Any = -1)
 
 
 def casted(trace: Lowering, x: Any, dtype: Any, order: Any, casting: Any) -> Array:
-    """``x.astype(dtype)``. What does not fit into integers is left to NumPy: JAX takes the nearest one."""
+    """``x.astype(dtype)``. Numbers that do not fit into integers are left to NumPy: JAX takes the nearest one."""
     x, dtype = trace.np.asarray(x), np.dtype(dtype)
     if x.dtype.kind == "c" and dtype.kind not in "cb":
         x = x.real
@@ -119,7 +119,7 @@ def running_sum(trace: Lowering, a: Any, axis: Any = None, **options: Any) -> Ar
 
 
 def clip(trace: Lowering, a: Array, *limits: Any, **options: Any) -> Any:
-    """First the lower limit. What is equal to two limits that are numbers stays what it is: -0.0."""
+    """First the lower limit. An element that equals both limits, if they are numbers, stays what it is: -0.0."""
     low = limits[0] if limits else options.pop("min", options.pop("a_min", None))
     high = limits[1] if len(limits) > 1 else options.pop("max", options.pop("a_max", None))
     given = [(u, limit) for u, limit in ((np.maximum, low), (np.minimum, high)) if limit is not None]
@@ -130,7 +130,7 @@ def clip(trace: Lowering, a: Array, *limits: Any, **options: Any) -> Any:
 
 
 def of_one_triangle(function: Any, trace: Lowering, *args: Any, **options: Any) -> Any:
-    """Of one triangle, as in NumPy: JAX takes the mean of both."""
+    """From one triangle, as in NumPy: JAX takes the mean of both."""
     return trace.find(function)(*args, symmetrize_input=False, **options)
 
 
@@ -154,7 +154,7 @@ FORMS: dict[Any, Callable[..., Any]] = {
 
 
 def divided(name: str, trace: Lowering, dtype: Any, x: Array, y: Array) -> Any:
-    """Of integers, what is divided by zero is 0."""
+    """An integer divided by zero is 0."""
     compute = getattr(trace.np, name)
     if dtype.kind in "iu":
         is_zero = y == 0
@@ -167,7 +167,7 @@ def divided(name: str, trace: Lowering, dtype: Any, x: Array, y: Array) -> Any:
 
 
 def one_of(compare: str) -> Callable[..., Any]:
-    """The maximum or minimum: of equal operands the second one, as in NumPy, which matters for signs of zeros."""
+    """The maximum or minimum: if operands are equal, the second one, as in NumPy, which matters for signs of zeros."""
 
     return lambda trace, dtype, x, y: trace.np.where(getattr(trace.np, compare)(x, y) | (x != x), x, y)
 
@@ -271,7 +271,7 @@ class Lowering(Writer):
         return v.sample
 
     def write_call(self, v: Value, *args: Any) -> Any:
-        """By functions of JAX; what these do not compute, or answer with another shape, by NumPy."""
+        """Computed by JAX's functions; calls that they refuse, or answer with another shape, by NumPy."""
         try:
             if is_cast(v):
                 raise LeftToNumPy("what does not fit into whole numbers is cast as NumPy does")
@@ -357,11 +357,11 @@ class Lowering(Writer):
         return [x if a.dtype is None else self.cast(x, v.dtype) for a, x in zip(v.args, args, strict=True)]
 
     def cast(self, x: Any, dtype: Any) -> Any:
-        """``x`` in that dtype; numbers and NumPy's arrays stay what XLA has not seen."""
+        """``x`` in that dtype; numbers and NumPy's arrays stay unseen by XLA."""
         return (self.np if isinstance(x, self.jax.core.Tracer) else np).asarray(x, dtype)
 
     def by_numpy(self, v: Value, args: Sequence[Any]) -> Any:
-        """The value by NumPy on the host, in the midst of the others."""
+        """The value computed by NumPy on the host, among the others."""
         passed = [k for k, x in enumerate(v.args) if x.dtype is not None]
         others, compute = list(args), checked_call(v) if v.kind == CALL else v.compute
         shapes = [(shape, np.dtype(dtype)) for shape, dtype in v.parts or [(v.shape, v.dtype)]]
@@ -396,13 +396,13 @@ PLACES = frozenset({"argmax", "argmin", "argsort", "cast", "count_nonzero", "dig
 
 
 def is_right(v: Value, z: Any) -> bool:
-    """Has the result, or has each of several, the shape and dtype of the recording?"""
+    """Does the result, or each of several, have the shape and dtype of the recording?"""
     found, wanted = (z, v.parts) if v.parts is not None else ([z], [(v.shape, v.dtype)])
     return [(x.shape, x.dtype) for x in found] == wanted
 
 
 def is_cast(v: Value) -> bool:
-    """Does the call make whole numbers of others? JAX takes the nearest ones."""
+    """Does the call turn other numbers into whole ones? JAX takes the nearest ones."""
     is_whole = v.kind == CALL and v.name not in PLACES and v.dtype is not None and v.dtype.kind in "iu"
     return is_whole and any([x.dtype is not None and x.dtype.kind in "fc" for x in v.args])
 
@@ -428,7 +428,7 @@ def reason_of(error: Exception) -> str:
 
 
 def check_dtype(v: Value) -> None:
-    """Raise CompileError for numbers that XLA does not have."""
+    """Raise CompileError for kinds of numbers that XLA lacks."""
     for dtype in [v.dtype, *[d for _, d in v.parts or ()]]:
         if isinstance(dtype, np.dtype) and dtype.char not in KNOWN:
             raise CompileError(

@@ -1,12 +1,11 @@
 """Function -> its counterpart in JAX, or why NumPy keeps it; and numbers of 64 bits on their way between the two.
 
 The rule: ``numpy.linalg.solve`` is ``jax.numpy.linalg.solve``, ``scipy.special.erf`` is ``jax.scipy.special.erf``. Here
-are the exceptions, so that the table can be printed without JAX; where JAX is, a test looks whether it is true. A JAX
-that lacks a name (an older one) leaves that function to NumPy, too.
+are the exceptions, so that the table can be printed without JAX; if JAX is installed, a test checks it. A JAX that
+lacks a name (an older one) leaves that function to NumPy, too.
 
-``jax.pure_callback`` may call its function in a thread of XLA's, and whether JAX has 64 bits is a switch of the
-thread: there it is off, and float64 would arrive as float32. So they travel as words of 32 bits, which arrive as they
-are.
+``jax.pure_callback`` may call its function in one of XLA's threads, and the switch for 64 bits belongs to a thread:
+there it is off, and float64 would arrive as float32. So they travel as words of 32 bits, which arrive unchanged.
 
 >>> x = np.array([1.5, -0.0, np.nan])
 >>> there = to_host(x)
@@ -83,7 +82,7 @@ def _names(namespaces: tuple[str, ...]) -> dict[Any, str]:
 
 
 def counterpart(function: Any) -> str:
-    """The full name of what computes ``function`` in JAX, or "left to NumPy" and the reason."""
+    """The full name of ``function`` in JAX, or "left to NumPy" and the reason."""
     try:
         name = names_now().get(function)
     except TypeError:  # not hashable

@@ -1,7 +1,7 @@
-"""engine="llvm": from a recorded program to loops of our own.
+"""engine="llvm": from a recorded program to our own loops.
 
-Between two calls of NumPy lies Python, and between two passes over an array lies memory. A loop that does all at once
-needs neither. Here is a program of four calls,
+Between two NumPy calls lies Python, and between two passes over an array lies memory. A loop that does everything at
+once needs neither. Here is a program of four calls,
 
     >>> import numpy as np
     >>> from autoflow.compiler.program import Program
@@ -38,18 +38,18 @@ are left. Every name is given once; a *phi* is what changes from round to round 
       %v12 = fadd <8 x double> %v2, %v11
       %i1.next = add i64 %i1, 8
 
-What one has to believe for this to be right: that a row of ``words.py`` gives NumPy's bits; that ``loops.py`` knows
-where an element lies; that ``schedule.py`` computes operands before results. Each of the three can be read by itself.
+This is right if a row of ``words.py`` gives NumPy's bits, ``loops.py`` knows where an element lies, and ``schedule.py``
+computes operands before results. Each of the three can be read by itself.
 
 Read in this order:
 
 functions.py   how LLVM's text is written; exp, log, tanh, sin and cos, without a branch, eight at a time
-words.py       one row for each elementwise function of NumPy; what a value of the program is for one element
+words.py       one row for each elementwise NumPy function; what a value of the program is for one element
 loops.py       one loop, and the reductions that end it; where values lie: views are offsets and strides
 products.py    products of small matrices, and sums of them: convolutions
 triangles.py   triangular systems and Cholesky's factor
 systems.py     systems of linear equations that share their factors
 schedule.py    which values share a loop, and in which order loops run
-native.py      what becomes loops, and what stays a call of NumPy; the loops as one function
+native.py      what becomes loops, and what stays a NumPy call; the loops as one function
 engine.py      LLVM itself, by llvmlite; machine code kept on disk; what the user chooses
 """

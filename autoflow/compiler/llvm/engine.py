@@ -1,12 +1,12 @@
-"""LLVM by llvmlite: from text to functions that can be called. The only file that imports llvmlite, and that late.
+"""LLVM by llvmlite: from text to functions that can be called. The only file that imports llvmlite, and does so late.
 
 Machine code may be kept on disk, for later processes: ``af.compile(f, engine="llvm", cache=folder)``. Anyone who can
 write into the folder decides what is run. So it belongs to the user, and no one else may write into it or into one of
 its files. The checks are made on the opened files, not on a path, which may soon lead elsewhere. The name of a file is
-a digest of all that machine code depends on (the program's text, LLVM's version, the processor), so a change of any of
-them is another file. Its first 32 bytes are a digest of the rest: a file that was cut off or has changed is compiled
-anew. A file is written under another name and then renamed, so that a process finds all of it or nothing, and of two
-that write at once the last one wins, with the same bytes.
+a digest of everything that machine code depends on (the program's text, LLVM's version, the processor), so after any
+change it is another file. Its first 32 bytes are a digest of the rest: a file that was cut off or has changed is
+compiled again. A file is written under another name and then renamed, so that a process finds all of it or nothing, and
+if two write at once the last one wins, with the same bytes.
 
 Then the compiler itself, and the options of ``af.compile`` that only this engine has.
 """
@@ -180,14 +180,14 @@ def machine() -> tuple[Any, str, str]:
 
 @functools.cache
 def has_fma() -> bool:
-    """Does the processor multiply and add in one? Without it our functions would be slow, and stay NumPy's."""
+    """Does the processor multiply and add in one step? Otherwise our functions would be slow, and stay NumPy's."""
     found = llvmlite().get_host_cpu_features()
     return bool(found.get("fma", False)) or flag_name() in ("aarch64", "arm64")
 
 
 @functools.cache
 def has_wide_registers() -> bool:
-    """Has the processor 32 registers of 64 bytes (AVX-512)?"""
+    """Does the processor have 32 registers of 64 bytes (AVX-512)?"""
     return bool(llvmlite().get_host_cpu_features().get("avx512f", False))
 
 
@@ -197,7 +197,7 @@ def flag_name() -> str:
 
 
 def flag_bits() -> tuple[int, int, int, int]:
-    """The bits that say what has happened, in the order of KINDS."""
+    """The bits for what has happened, in the order of KINDS."""
     if sys.platform == "win32" or flag_name() not in FLAGS:
         raise RuntimeError(f'engine="llvm" does not know the floating-point flags of {sys.platform} on {flag_name()}')
     return FLAGS[flag_name()]
@@ -207,7 +207,7 @@ def check_layout() -> None:
     """Raise RuntimeError unless arrays lie in memory as our functions read them.
 
     They are given a tuple, and find in it pointers to array objects, and in each the address of its numbers: three
-    words behind the head of a tuple, two behind that of an object. That takes 0.01 µs for an array; ``x.ctypes.data``
+    words after the head of a tuple, two after that of an object. That takes 0.01 µs for an array; ``x.ctypes.data``
     takes 0.4.
     """
     x = np.empty(3)
@@ -228,8 +228,8 @@ def check_layout() -> None:
 class Binary:
     """Compiled functions; they live as long as this does.
 
-    LLVM's passes over the text are left out: it is written in vectors as it is to run, so they save nothing (measured
-    on chains and networks: 0 to 1 %) and take twice the time of making machine code.
+    LLVM's passes over the text are left out: it is already written in vectors, so they save nothing (measured on chains
+    and networks: 0 to 1 %) and take twice the time of making machine code.
 
     Machine code that is kept on disk (:class:`Objects`) is not made again; reading it takes 1 ms.
     """
@@ -253,12 +253,12 @@ class Binary:
         self.engine.finalize_object()
 
     def address(self, name: str) -> int:
-        """Of a function."""
+        """The address of a function."""
         return int(self.engine.get_function_address(name))
 
 
 def versions() -> tuple[str, str]:
-    """Of llvmlite and of LLVM: another one may write other machine code."""
+    """Those of llvmlite and LLVM: other versions may write other machine code."""
     return importlib.import_module("llvmlite").__version__, str(llvmlite().llvm_version_info)
 
 
@@ -280,7 +280,7 @@ NO_FMA = "own_functions=True needs a processor that multiplies and adds in one (
 
 
 def options(how: dict[str, Any]) -> dict[str, Any]:
-    """The options as they are kept; an error if they do not fit. engine="auto" takes LLVM where it is."""
+    """The options as they are kept; an error if they do not fit. engine="auto" takes LLVM if it is installed."""
     if how["engine"] == "auto" and not is_there():
         return {"engine": "numpy"}
     machine()

@@ -1,9 +1,8 @@
 """LLVM's text, line by line; and exp, log, tanh, sin and cos, written in it without a branch.
 
-The text: names, constants, loops. What is computed in them is decided elsewhere. Every name is given once (static
-single assignment), and a block of lines ends in a jump. A value that changes from one round of a loop to the next is a
-*phi* at the head of the block: "what it was before the loop, or what the round before has made of it, depending on
-where we come from".
+The text: names, constants, loops. What they compute is decided elsewhere. Every name is given once (static single
+assignment), and a block of lines ends in a jump. A value that changes from one round of a loop to the next is a *phi*
+at the head of the block: "its value before the loop or after the last round, depending on where we come from".
 
     >>> t = IRText()
     >>> loop = t.begin_for(0, 10, 1, [("double", "0.0")])
@@ -20,8 +19,8 @@ where we come from".
     after1:
 
 The functions have no branch, so that eight numbers go through them at once. Each is a polynomial on a short interval
-and an exact way to get there. Multiplication and addition in one (``fma``, rounded once) are written out where they are
-wanted, so the bits are the same on every machine; processors without that instruction leave these functions to NumPy.
+and an exact way to get there. Multiplication and addition in one step (``fma``, rounded once) are written out where
+they are wanted, so the bits are the same on every machine; without that instruction these functions are left to NumPy.
 Errors against mpmath, in units of the last place (ulp), over the whole range with subnormal numbers: exp 0.9, log 0.9,
 tanh 1.7, sin and cos 0.9 (tests/compiler/test_llvm_functions.py: below 2). NaN, infinities, zeros and their signs are
 NumPy's. The coefficients are Chebyshev fits (``mpmath.chebyfit``) of what is named beside them.
@@ -58,13 +57,13 @@ def type_of(scalar: str, width: int) -> str:
 
 
 def suffix_of(scalar: str, width: int) -> str:
-    """The same in names of LLVM's own functions: ``llvm.sqrt.v8f64``."""
+    """The same in the names of LLVM's own functions: ``llvm.sqrt.v8f64``."""
     short = {"double": "f64", "float": "f32"}[scalar]
     return short if width == 1 else f"v{width}{short}"
 
 
 def number(scalar: str, x: Any) -> str:
-    """A constant; of floats all bits.
+    """A constant; floats with all bits.
 
     >>> number("double", 1.0), number("float", 0.1), number("i1", True), number("i8", -3)
     ('0x3FF0000000000000', '0x3FB99999A0000000', 'true', '-3')
@@ -76,7 +75,7 @@ def number(scalar: str, x: Any) -> str:
 
 
 def is_float(scalar: str) -> bool:
-    """Of LLVM's types."""
+    """Is it LLVM's name of a float type?"""
     return scalar in ("double", "float")
 
 
@@ -111,7 +110,7 @@ class IRText:
         self.numbers = False  # is it text of numbers, without a loop?
         self.block = "entry"
         self.declared: set[str] = set()  # functions that the module must declare
-        self.helpers: set[tuple[str, int]] = set()  # functions of ours that it must define: name and width
+        self.helpers: set[tuple[str, int]] = set()  # our functions that it must define: name and width
 
     def __str__(self) -> str:
         return "\n".join(self.lines)
@@ -121,14 +120,14 @@ class IRText:
         self.lines.append("  " + line)
 
     def let(self, expression: str) -> str:
-        """Name what an expression gives."""
+        """Name the result of an expression."""
         self.count += 1
         name = f"%v{self.count}"
         self.say(f"{name} = {expression}")
         return name
 
     def call(self, result: str, function: str, *args: tuple[str, str]) -> str:
-        """Call a function of LLVM's, or of the C library: (type, name) of each argument."""
+        """Call a function of LLVM or of the C library: (type, name) of each argument."""
         self.declared.add(f"declare {result} @{function}({', '.join([kind for kind, _ in args])})")
         return self.let(f"call {result} @{function}({', '.join([f'{kind} {name}' for kind, name in args])})")
 
@@ -147,7 +146,7 @@ class IRText:
         return self.let(f"shufflevector {kind} {first}, {kind} poison, <{width} x i32> zeroinitializer")
 
     def begin_for(self, start: int | str, end: int | str, step: int, values: Iterable[tuple[str, str]] = ()) -> Loop:
-        """The head of a loop of at least one round; (type, value before) of all that changes."""
+        """The head of a loop of at least one round; (type, value before) of each value that changes."""
         self.count += 1
         k, values = self.count, [*values]
         self.say(f"br label %loop{k}")
@@ -160,7 +159,7 @@ class IRText:
         return Loop(k, f"%i{k}", names, types, begin, (start, end, step), before, head)
 
     def end_for(self, loop: Loop, values: list[str] | None = None) -> None:
-        """Its end; what the values are after the round, and so after the loop."""
+        """Its end; the values after the round, and so after the loop."""
         start, end, step = loop.bounds
         i, k = loop.index, loop.k
         self.say(f"{i}.next = add i64 {i}, {step}")
@@ -203,7 +202,7 @@ class Lanes:
 
     @property
     def is_float(self) -> bool:
-        """Of LLVM's types."""
+        """Are these floats?"""
         return is_float(self.scalar)
 
     def c(self, x: Any) -> str:
@@ -223,7 +222,7 @@ class Lanes:
         return self.t.let(f"{word} {self.bits} {x}, {y}")
 
     def one(self, name: str, *x: str) -> str:
-        """A function of LLVM's that becomes one instruction: fabs, copysign."""
+        """An LLVM function that becomes one instruction: fabs, copysign."""
         return self.t.call(self.kind, f"llvm.{name}.{suffix_of(self.scalar, self.w)}", *[(self.kind, a) for a in x])
 
     def fma(self, x: str, y: str, z: str) -> str:
@@ -306,7 +305,7 @@ def log(m: Lanes, x: str) -> str:
 def tanh(m: Lanes, x: str) -> str:
     """tanh |x| = e / (e + 2) with e = exp(2 |x|) − 1 = 2ⁿ (eʳ − 1) + (2ⁿ − 1), and the sign of x.
 
-    What rounding takes from e and from e + 2 is added at the end, with 1 / (e + 2) = (1 − tanh) / 2.
+    The rounding errors of e and e + 2 are added at the end, with 1 / (e + 2) = (1 − tanh) / 2.
     """
     size = m.one("fabs", x)
     size = m.pick(m.test("ogt", size, m.c(20.0)), m.c(20.0), size)
@@ -361,7 +360,7 @@ def near(m: Lanes, x: str, quarter: int) -> str:
 
 
 def trigonometric(name: str, quarter: int, m: Lanes, x: str) -> str:
-    """sin or cos; what is far away, infinite or NaN goes to the C library, number by number."""
+    """sin or cos; numbers that are far away, infinite or NaN go to the C library, one by one."""
     t, result = m.t, near(m, x, quarter)
     close = m.test("olt", m.one("fabs", x), m.c(FAR))
     all_close = close if m.w == 1 else t.call("i1", f"llvm.vector.reduce.and.v{m.w}i1", (m.masks, close))

@@ -2,19 +2,18 @@
 
     z = np.tanh(x * w + b); loss = (z * z).sum()
 
-is one loop over the elements. Its body reads x, w and b, computes, keeps z in a register (and writes it only if
-somebody else wants it), and adds z² to a sum. The body is written twice: for vectors of eight numbers, and for the
-numbers that are left over.
+is one loop over the elements. Its body reads x, w and b, computes, keeps z in a register (and writes it only if it is
+needed elsewhere), and adds z² to a sum. The body is written twice: for vectors of eight numbers, and for the numbers
+that are left over.
 
-First, where values lie. A view is no code: it is another offset and other strides of the same memory. NumPy says which:
-the views of the program are taken once of arrays that lie as the real ones will, and their addresses and strides are
-read off.
+First, where values lie. A view needs no code: it is another offset and other strides of the same memory. NumPy says
+which: the views of the program are taken once from arrays that lie as the real ones will, and their addresses and
+strides are read off.
 
-Then the text of a loop. Axes are put together where memory allows: a matrix without gaps is a row. The innermost axis
-is the one along which most operands lie side by side. A sum along it stays in a register; one across it is added up in
-memory. The sums of many short rows are added in a register as well, 1,024 of them at a time. Of long rows blocks of
-1,024 are summed, then their sums by 64, and then those sums: as NumPy's pairwise summation that keeps rounding errors
-small.
+Then the text of a loop. Axes are joined where memory allows: a matrix without gaps is a row. The innermost axis is the
+one along which most operands are contiguous. A sum along it stays in a register; one across it is added up in memory.
+The sums of many short rows are added in a register, too, 1,024 of them at a time. Long rows are summed in blocks of
+1,024, then those sums by 64, and then those: like NumPy's pairwise summation, that keeps rounding errors small.
 """
 
 from __future__ import annotations
@@ -55,13 +54,13 @@ class Places:
         self.bases: dict[Value, Value] = {}  # in whose memory
 
     def base_of(self, v: Value) -> Value:
-        """The value in whose memory ``v`` is: the one that it is a view of."""
+        """The value whose memory ``v`` uses: the one that it is a view of."""
         self.dummy(v)
         return self.bases[v]
 
     def dummy(self, v: Value) -> Array:
-        """An array that lies as ``v`` will: a result of ours in its own order of axes, what comes from outside in C
-        order (native.py sees to that), a view as a view."""
+        """An array that lies as ``v`` will: our own result in its order of axes, an array from outside in C order
+        (native.py sees to that), a view as a view."""
         if v not in self.dummies:
             view = self.view(v) if v.kind == VIEW and v not in self.inside else None
             if view is not None:
@@ -82,7 +81,7 @@ class Places:
         self.dummies[v], self.bases[v] = array, base
 
     def access(self, v: Value, shape: tuple[int, ...], kind: str) -> Access:
-        """As a loop over ``shape`` sees it, to which it broadcasts."""
+        """``v`` as a loop over ``shape``, to which it broadcasts, sees it."""
         return self.of(v, np.broadcast_to(self.dummy(v), shape), kind)
 
     def reduced(self, v: Value, kind: str) -> Access:
@@ -103,7 +102,7 @@ class Places:
 
 
 def address(array: Array) -> int:
-    """Of its first number."""
+    """The address of its first number."""
     return int(array.__array_interface__["data"][0])
 
 
@@ -227,7 +226,7 @@ class LoopText:
         return [v for v, k in self.sums.items() if not self.strides[k] or not self.strides[k][-1]]
 
     def add_up(self, t: IRText, outer: Indices, totals: Names) -> None:
-        """Store what has been summed, or add it to what is there."""
+        """Store the sums, or add them to what is there."""
         for v, total in totals.items():
             kind, p = self.reductions[v].type, self.row_pointer(t, self.sums[v], outer)
             if v not in self.direct:
@@ -262,7 +261,7 @@ class LoopText:
         return totals
 
     def row_pointer(self, t: IRText, k: int, outer: Indices) -> str:
-        """Where the row begins, or the part of it that these indices say."""
+        """Where the row begins, or the part of it at these indices."""
         return t.at(f"%p{k}", *[(i, self.strides[k][axis]) for i, axis in outer])
 
     def write_rounds(self, t: IRText, rows: list[str], start: int, end: int, w: int, totals: Names) -> Names:
@@ -312,7 +311,7 @@ SIZES = {"double": 8, "float": 4, "i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8
 
 
 def load(t: IRText, kind: str, p: str, w: int) -> str:
-    """w numbers that lie side by side. (Booleans are bytes in memory.)"""
+    """w contiguous numbers. (Booleans are bytes in memory.)"""
     if kind != "i1":
         return t.let(f"load {type_of(kind, w)}, ptr {p}, align 1")
     return t.let(f"icmp ne {type_of('i8', w)} {load(t, 'i8', p, w)}, {constant('i8', 0, w)}")

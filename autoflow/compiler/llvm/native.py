@@ -1,16 +1,16 @@
 """Some values of a program (a stretch) as one compiled function; which values become one.
 
-The function gets a tuple of arrays (what it reads, then new arrays for its results) and a block of memory of its own.
-It finds the addresses itself (``engine.check_layout``), calls the loops one after the other, and returns which
-floating-point flags they have raised: where the caller does not ignore that, NumPy's eager code runs again, as
-after any run of a program (``run/buffers.py``). It returns −1 where an argument is no plain array.
+The function gets a tuple of arrays (its operands, then new arrays for its results) and its own block of memory. It
+finds the addresses itself (``engine.check_layout``), calls the loops one after the other, and returns which
+floating-point flags they have raised: if the caller does not ignore these, NumPy's eager code runs again, as after any
+run of a program (``run/buffers.py``). It returns −1 if an argument is not a plain array.
 
 Stretches: which values become loops, and how a program is cut where others lie between them. A value without a loop (a
-solver, an index, a large product) stays a call of NumPy. Everything with one is computed as early as it can be: the
-*stage* of a value is the number of NumPy's calls that must have been made one after the other before it. All values of
-a stage with loops become one call of the program, a :class:`Native`; so none can wait for another, and nothing is
-refused that NumPy's engine takes. Large arrays go block by block through the threads (``passes.py``). The
-program of a block is cut in the same way, and its loops write into the rows of the results that the block is for.
+solver, an index, a large product) stays a NumPy call. Everything with one is computed as early as possible: the *stage*
+of a value is the number of NumPy calls that must have been made one after the other before it. All values of a stage
+with loops become one call of the program, a :class:`Native`; so none can wait for another, and nothing is refused that
+NumPy's engine takes. Large arrays go block by block through the threads (``passes.py``). The program of a block is cut
+in the same way, and its loops write into the rows of the results that the block is for.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ LEVEL = 1  # of LLVM's effort. 0 takes a third of the time, but products then th
 
 
 class Native:
-    """A stretch of a program: called with the arrays of ``sources``, returns those of ``results``. Where ``given`` says
-    so a result is no new array: the array that it is written into is one more argument."""
+    """A stretch of a program: called with the arrays of ``sources``, returns those of ``results``. A result that is
+    ``given`` is not a new array: the array that it is written into is one more argument."""
 
     def __init__(self, members: list[Value], results: list[Value], how: How, given: list[bool]) -> None:
         self.members = members
@@ -77,7 +77,7 @@ class Native:
         self.schedule.places.dummies.clear()
 
     def __call__(self, *arrays: Array) -> list[Array]:
-        """All results, as new arrays; as a call of a larger program, which is told what there is to report."""
+        """All results, as new arrays; called in a larger program, which learns what there is to report."""
         if self.loose:
             given = [*arrays]
             for k in self.loose:
@@ -112,7 +112,7 @@ class Native:
         return [f"{n:5} × {what}  {shape}" for (what, shape), n in self.schedule.counts.items()]
 
     def reason_why_not(self, v: Value) -> str:
-        """Why another value is no loop, for ``plan()``."""
+        """Why another value has no loop, for ``plan()``."""
         if v.kind == PRODUCT:
             return "a large product"
         if has_loop(v):
@@ -147,7 +147,7 @@ class Native:
         return module_text([*functions, run], [*schedule.texts, t])
 
     def write_addresses(self, t: IRText, n: int) -> list[str]:
-        """Where the numbers of the n arrays of the tuple are; and the way back if one is no plain array."""
+        """Where the numbers of the n arrays of the tuple are; and the way back if one is not a plain array."""
         kind = t.let("load i64, ptr %memory, align 8")  # Workspace: the class ndarray
         wrong, addresses = "false", []
         for k in range(n):
@@ -179,13 +179,13 @@ def lies_in_c_order(v: Value) -> bool:
 
 
 def maker(v: Value) -> Callable[[], Array]:
-    """What makes an array for a result."""
+    """The function that makes an array for a result."""
     shape, dtype, layout = v.shape, v.dtype, v.layout
     return lambda: shape_buffer(np.empty(math.prod(shape), dtype), shape, layout) if layout else np.empty(shape, dtype)
 
 
 def place_in_workspace(calls: list[tuple[int, list[Access], str]], bases: set[Value]) -> tuple[dict[Value, int], int]:
-    """Offsets of what passes from loop to loop, and the size: memory is used again when it is no longer read."""
+    """Offsets of values that pass from loop to loop, and the size: memory is reused when it is no longer read."""
     used = [(a.base, k) for k, (_, accesses, _) in enumerate(calls) for a in accesses]
     first, last = dict(reversed(used)), dict(used)
     offsets: dict[Value, int] = {}
@@ -206,7 +206,7 @@ def place_in_workspace(calls: list[tuple[int, list[Access], str]], bases: set[Va
 
 
 def padded(v: Value) -> int:
-    """Its bytes, up to the next line of the cache; numbers lie side by side."""
+    """Its bytes, up to the next cache line; its numbers are contiguous."""
     size = math.prod(v.shape) * v.dtype.itemsize
     return WORD if not v.shape else -(-size // ALIGNED) * ALIGNED
 
@@ -220,8 +220,8 @@ LARGE = 100_000  # numbers, for which that does not count
 
 
 def use_loops_in_block(program: Program, targets: Targets, how: How) -> Targets:
-    """Replace what loops can compute in the program of a block, whose ``targets`` are values that are written into
-    arguments. Those that loops write become results of the program; the others are returned."""
+    """Replace values that loops can compute in the program of a block, whose ``targets`` are values that are written
+    into arguments. Those that loops write become results of the program; the others are returned."""
     n = len(program.outputs)
     wanted = [*program.outputs, *targets]
     new = find_stretches(sort_values(wanted), wanted, targets, how)
@@ -266,7 +266,7 @@ def find_stages(order: list[Value]) -> dict[Value, int]:
 
 
 def delay_few(order: list[Value], stages: dict[Value, int]) -> None:
-    """Where a stage has too few values for a stretch, let them wait for the stage that reads them first."""
+    """If a stage has too few values for a stretch, let them wait for the stage that reads them first."""
     counts = Counter(stages.values())
     latest: dict[Value, int] = {}  # for each value the stage of those that read it, the first one
     before = {v: max([stages.get(x, 0) for x in v.args], default=0) for v in order}
@@ -290,7 +290,7 @@ def results_of(members: list[Value], order: list[Value], wanted: list[Value]) ->
 
 
 def prepare(program: Program, how: How) -> Callable[[], Any]:
-    """NumPy's calls, with those that loops can do replaced by loops."""
+    """NumPy's calls, with loops in place of those that loops can do."""
     plan = numpy_engine.prepare(program, how, partial(use_loops_in_block, how=how))
     sum_products(program)
     share_factors(program, objects_in(how["cache"]))

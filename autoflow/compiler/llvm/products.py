@@ -1,19 +1,19 @@
 """Products of matrices as loops: which are written out, sums of them, and their text.
 
 Products of small matrices are written out: z[i, j] = Σ x[i, k] y[k, j], kept in registers for some rows and columns at
-a time. Large ones are NumPy's: its matrix library knows the caches, and has threads. Small ones are quicker here,
-because a call of NumPy alone takes as long as 10,000 multiplications; and stacks of them, because NumPy copies windows,
-and calls its library for each matrix. With registers of 64 bytes medium ones are quicker here as well: they take half
-of the library's time on one thread of an AMD EPYC with AVX-512, wake no threads, and read operands where they are.
+a time. Large ones are left to NumPy: its matrix library knows the caches, and has threads. Small ones are faster here,
+because a NumPy call alone takes as long as 10,000 multiplications; and stacks of them, because NumPy copies windows,
+and calls its library for each matrix. With registers of 64 bytes medium ones are faster here, too: they take half of
+the library's time on one thread of an AMD EPYC with AVX-512, wake no threads, and read operands where they are.
 
 A convolution is a sum of products, one for each place in the window, and its derivatives are two more:
 
     Σₜ Xₜ Wₜ               Xₜ the windows of x: views, which are read where they are
     Σₜ of G Wₜᵀ at Xₜ      the gradient of x: each product is added to its own window of one array
-    Σ x[b, r, :]ᵀ g[b, r, :]      the gradient of Wₜ: a product over all leading axes, of which no matrix is made
+    Σ x[b, r, :]ᵀ g[b, r, :]      the gradient of Wₜ: a product over all leading axes, without making a matrix of them
 
 So before stretches are looked for, sums of such terms become one value, whose function is a :class:`Sum`. The products
-of one sum stay in registers together; no term is an array of its own. It is the order of summation that changes, as in
+of one sum stay in registers together; no term has its own array. Only the order of summation changes, as in
 ``compiler/passes.py``.
 """
 
@@ -45,7 +45,7 @@ NARROW = 10  # multiplications for each number that is read
 
 @dataclass(frozen=True)
 class Summand:
-    """One term of a sum: of how many operands, and the part of the result that it is added to.
+    """One term of a sum: how many operands it has, and the part of the result that it is added to.
 
     over : is it the product Σ xᵀ y over all leading axes of x (..., n) and y (..., m)?
     """
@@ -128,7 +128,7 @@ def is_zero(x: Any) -> bool:
 
 
 def find_product(v: Value) -> Found | None:
-    """The product that ``v`` is, if it is written out."""
+    """The product that ``v`` consists of, if it is written out."""
     if v.kind == PRODUCT and has_one_type(v) and is_transposed(v.args[0]):
         copies = v.args[0].args[0], v.args[1]
         reshaped = [is_copy(a) or (a.kind == VIEW and a.options[0] == "reshape") for a in copies]
@@ -155,7 +155,7 @@ def is_narrow(n: int, m: int) -> bool:
 
 
 def has_one_type(v: Value) -> bool:
-    """Are the operands and the result of one float type, and has each elements?"""
+    """Are the operands and the result of one float type, and none of them empty?"""
     kinds = {code(x.dtype) for x in (*v.args, v)}
     return len(kinds) == 1 and is_float(kinds.pop() or "i") and all([math.prod(x.shape) for x in v.args]) and has_fma()
 
@@ -167,8 +167,8 @@ def is_matmul(v: Value) -> bool:
 
 
 def is_small_product(v: Value) -> bool:
-    """Is it a product that is written out? Of stacks, where their matrices are small and cannot be one below the other
-    in one larger product."""
+    """Is it a product that is written out? For stacks, if their matrices are small and cannot be joined into one larger
+    product."""
     if not is_matmul(v) or not has_one_type(v) or v.layout is not None:
         return False
     (*stack, n, p), k = v.shape, v.args[0].shape[-1]
@@ -179,7 +179,7 @@ def is_small_product(v: Value) -> bool:
 
 
 def as_one_product(v: Value) -> Value | None:
-    """Of a stack of matrices without gaps, times one matrix: the product of all their rows. None of another product."""
+    """For a stack of matrices without gaps, times one matrix: the product of all their rows. None for others."""
     if not is_matmul(v) or v.layout is not None or len(v.args[1].shape) > 2:
         return None
     x, y = v.args

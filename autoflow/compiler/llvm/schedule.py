@@ -1,7 +1,7 @@
-"""From the values of a stretch to loops in an order, and memory for what passes from one to the next.
+"""From the values of a stretch to loops in order, and memory for what passes from one to the next.
 
-Rows of the right factor of a product must lie side by side; where they do not (x @ y.T), y is copied before, once for
-all products that read it.
+Rows of the right factor of a product must be contiguous; if they are not (x @ y.T), y is copied before, once for all
+products that read it.
 
 Words of the schedule:
 
@@ -91,7 +91,7 @@ class Kernels:
         self.groups.setdefault(key, []).append(v)
 
     def find_stored(self, inside: set[Value]) -> set[Value]:
-        """Values that are read outside of their loop, or returned."""
+        """Values that are read outside their loop, or returned."""
         group = {v: key for key, values in self.groups.items() for v in values}
         stored = set(self.results)
         for v in self.members:
@@ -213,7 +213,7 @@ class Kernels:
         self.add_call(LoopText(copy.shape, {copy: formula}, {}, {copy}, self.places), what, copy.shape)
 
     def add_call(self, loop: Any, what: str, shape: tuple[int, ...]) -> None:
-        """One more call; of a kernel that is there already, if the text is the same."""
+        """One more call; of an existing kernel, if the text is the same."""
         t = IRText(self.own_functions)
         loop.write(t)
         count, found = len(loop.accesses), ""

@@ -1,10 +1,10 @@
-"""Systems of linear equations, with what a whole program shows and one call of NumPy cannot know.
+"""Systems of linear equations, using what a whole program shows and a single NumPy call cannot know.
 
-The result of Cholesky is triangular, so its systems need no factors. It serves the systems of the matrix that it was
-computed from as well, if that is symmetric. Other systems with one matrix, or one with the matrix and one with its
+The result of Cholesky is triangular, so its systems need no factors. It also serves the systems of the matrix that it
+was computed from, if that is symmetric. Other systems with one matrix, or one with the matrix and one with its
 transpose (a solution and its gradient), share their factors. Small triangles are solved, and found, by loops
-(``triangles.py``), all else by SciPy's BLAS and LAPACK; without SciPy, for stacks of matrices and for numbers of other
-precisions NumPy's own calls stay.
+(``triangles.py``), everything else by SciPy's BLAS and LAPACK; without SciPy, for stacks of matrices and for numbers of
+other precisions NumPy's own calls stay.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .triangles import GAP, compiled, factor, pays, solution
 
 
 def share_factors(program: Program, objects: Objects | None) -> None:
-    """Replace what this file is about. ``objects``: where machine code is kept."""
+    """Replace such systems in a program. ``objects``: where machine code is kept."""
     order, has_scipy = program.order(), importlib.util.find_spec("scipy") is not None
     solved = {v: matrix_of(v.args[0]) for v in order if is_call_of(v, np.linalg.solve)}
     counts = Counter([matrix for matrix, _ in solved.values()])
@@ -88,7 +88,7 @@ def factors_of(matrix: Value) -> tuple[Value, Value]:
 
 
 def factorise(a: Array) -> tuple[Array, Array]:
-    """L, U in one matrix and the exchanges of rows, of aᵀ: LAPACK wants columns one after the other."""
+    """L, U in one matrix and the row exchanges, for aᵀ: LAPACK expects contiguous columns."""
     from scipy.linalg import lapack
 
     lu, exchanges, _ = lapack.get_lapack_funcs("getrf", (a,))(a.T)
@@ -104,7 +104,7 @@ def solve_with_factors(lu: Array, exchanges: Array, b: Array, *, is_turned: bool
 
 
 def solve_lower(low: Array, b: Array, *, is_turned: bool) -> Array:
-    """l⁻¹ b, or l⁻ᵀ b, of a lower triangle: as xᵀ lᵀ = bᵀ, so that nothing has to be turned in memory."""
+    """l⁻¹ b, or l⁻ᵀ b, for a lower triangle: as xᵀ lᵀ = bᵀ, so that nothing is transposed in memory."""
     from scipy.linalg import blas
 
     turned = b.reshape(len(b), -1).T
@@ -133,8 +133,8 @@ def cholesky_in_loops(run: Any, a: Array) -> Array:
 
 
 def finite(x: Array) -> Array:
-    """x itself. Where it is not finite (a matrix is singular, an operand is NaN) the error makes eager code run, whose
-    answer stands: which elements are NaN depends on the order in which rows were exchanged."""
+    """x itself. If it is not finite (a matrix is singular, an operand is NaN) the error makes eager code run, whose
+    answer counts: which elements are NaN depends on the order in which rows were exchanged."""
     if not math.isfinite(x.sum()):
         raise np.linalg.LinAlgError("no finite solution")
     return x

@@ -1,8 +1,8 @@
 """Triangular systems and Cholesky's factor as loops, so that matrices of some hundred rows wake no threads.
 
-A matrix library hands Cholesky to its threads from a hundred rows on, and a triangular system from ten. It cannot be
-asked for one thread here only, because its switch is for the whole process. The loops take a third to a half of the
-time that it takes on one thread (three quarters without registers of 64 bytes).
+A matrix library gives Cholesky to its threads from a hundred rows on, and a triangular system from ten. It cannot be
+limited to one thread only here, because its switch is for the whole process. The loops take a third to a half of its
+time on one thread (three quarters without registers of 64 bytes).
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ GAP = 8  # numbers after each row of lᵀ: without them a column of 256 rows lie
 
 
 def pays(multiplications: int) -> bool:
-    """Are loops as quick as two threads of the matrix library?"""
+    """Are loops as fast as two threads of the matrix library?"""
     return has_fma() and multiplications <= MEDIUM // (1 if has_wide_registers() else 4)
 
 
 @dataclass(frozen=True)
 class Matrix:
-    """Where a matrix lies: the number of its pointer; in bytes the strides of rows and columns, and where it begins."""
+    """Where a matrix lies: the number of its pointer; the strides of rows and columns and the start, in bytes."""
 
     pointer: int
     row: int
@@ -52,8 +52,8 @@ def solution(kind: str, n: int, m: int, *, is_turned: bool, b_is_turned: bool) -
 
 
 def factor(kind: str, n: int) -> TriangleText:
-    """l with a = l lᵀ of three pointers: a (n, n), of which the lower triangle is read, zeros, into which l is written,
-    and memory for (n, n + GAP) numbers."""
+    """l with a = l lᵀ from three pointers: a (n, n), whose lower triangle is read, zeros, into which l is written, and
+    memory for (n, n + GAP) numbers."""
     size = SIZES[kind]
     row, gapped = n * size, (n + GAP) * size
     a, low, x = Matrix(0, size, row), Matrix(2, size, gapped), Matrix(2, gapped, size)
@@ -65,7 +65,7 @@ class TriangleText:
     """The text of x = l⁻¹ b. Row i is (b[i] − Σ l[i, k] x[k]) / l[i, i], with the sum over the rows k < i. The sum over
     the rows before a block is a product; what rows of a block take from each other is written out.
 
-    half : where Cholesky's factor is written. Then b is aᵀ, and l is read as xᵀ, of which the rows before are known, so
+    half : where Cholesky's factor is written. Then b is aᵀ, and l is read as xᵀ, whose rows before are known, so
         a = l lᵀ. Only blocks on the diagonal and right of it are computed; on it l[i, i] is the root of what is left.
     """
 

@@ -5,8 +5,8 @@ floats, "i" integers, "b" booleans) and writes the lines. Each gives what NumPy 
 tanh, sin, cos (``functions.py``); no row lets LLVM reorder or contract.
 
 The formula of a value: a row, its operands, and in which types it computes. NumPy says the types itself
-(``np.ufunc.resolve_dtypes``), Python's numbers included: 2 · x of float32 is float32. What has no formula here (a
-function without a row, complex numbers, float to integer) stays NumPy's call.
+(``np.ufunc.resolve_dtypes``), including those of Python's numbers: 2 · x for float32 is float32. A value without a
+formula here (a function without a row, complex numbers, float to integer) stays NumPy's call.
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ def written(for_floats: str, for_integers: str = "") -> Row:
 
 
 def instruction(for_floats: str, for_integers: str = "") -> Row:
-    """One instruction of two operands. (A comparison is false of NaN, and ≠ is true.)"""
+    """One instruction of two operands. (With NaN a comparison is false, and ≠ is true.)"""
     return lambda m, x, y: m.op(for_floats if m.is_float else for_integers, x, y)
 
 
 def intrinsic(name: str) -> Row:
-    """A function of LLVM's that becomes one instruction."""
+    """An LLVM function that becomes one instruction."""
     return lambda m, *a: m.one(name, *a)
 
 
 def helper(name: str) -> Row:
-    """A function of ours; of float32 in float64, rounded once. In programs of numbers the C library's: there one result
-    waits for another, and its tables are twice as quick as a polynomial (af.compile(f, own_functions=True) says no)."""
+    """Our own function; float32 in float64, rounded once. In programs of numbers the C library's: there one result
+    waits for another, and its tables are twice as fast as a polynomial (not with af.compile(f, own_functions=True))."""
 
     def row(m: Lanes, x: str) -> str:
         t, kind = m.t, type_of("double", m.w)
@@ -69,7 +69,7 @@ def helper(name: str) -> Row:
 
 
 def extremum(for_floats: str, for_integers: str, which: int) -> Row:
-    """The larger or smaller one; ``which`` operand is taken where it is NaN, or (−1) where it is not."""
+    """The larger or smaller one; ``which`` operand is taken if it is NaN, or (−1) if it is not."""
 
     def row(m: Lanes, x: str, y: str) -> str:
         if not m.is_float:
@@ -81,7 +81,7 @@ def extremum(for_floats: str, for_integers: str, which: int) -> Row:
 
 
 def sign(m: Lanes, x: str) -> str:
-    """1, −1, 0; NaN of NaN."""
+    """1, −1, 0; NaN for NaN."""
     zero = m.c(0.0)
     here = m.pick(m.test("oeq", x, zero), zero, x)
     here = m.pick(m.test("olt", x, zero), m.c(-1.0), here)
@@ -145,7 +145,7 @@ REDUCED: dict[Any, tuple[Row, Any]] = {  # the row that adds one more number, an
 
 
 def cast(t: IRText, x: str, old: str, new: str, w: int) -> str:
-    """A number of one type as another. Only where nothing can get lost that NumPy would report: not to integers."""
+    """A number of one type as another. Not to integers, where NumPy would report a loss."""
     if old == new:
         return x
     if is_float(new):
@@ -178,7 +178,7 @@ class Element:
 
 @dataclass(frozen=True)
 class Reduction:
-    """A number more of a sum, a product, a maximum: ``row`` of two of ``type``; what one begins with."""
+    """One more number in a sum, a product, a maximum: ``row`` of two of ``type``, and the starting value."""
 
     row: Row
     type: str
@@ -186,7 +186,7 @@ class Reduction:
 
 
 def code(dtype: Any) -> str | None:
-    """LLVM's name of a dtype; None if loops do not compute with it."""
+    """LLVM's name for a dtype; None if loops do not compute with it."""
     return CODES.get(dtype) if dtype is not None and dtype.isnative else None
 
 
@@ -258,12 +258,12 @@ def of_call(v: Value) -> Element | None:
 
 
 def clip(m: Lanes, x: str, low: str, high: str) -> str:
-    """The larger one of x and the lower bound, and of that and the upper bound the smaller one."""
+    """The larger of x and the lower bound, then the smaller of that and the upper bound."""
     return ROWS[np.minimum][1](m, ROWS[np.maximum][1](m, x, low), high)
 
 
 def reduction_of(v: Value) -> Reduction | None:
-    """The reduction of a value that is one: of floats, and counts of booleans; else None."""
+    """The reduction that a value consists of: of floats, and counts of booleans; else None."""
     if v.kind != REDUCE or not math.prod(v.args[0].shape):
         return None
     old, new = code(v.args[0].dtype), code(v.dtype)
@@ -279,9 +279,9 @@ def reduction_of(v: Value) -> Reduction | None:
 
 
 def written_at(v: Value) -> tuple[Any, Any, Any] | None:
-    """Of a copy of x into which y is written, ``x[index] = y``: x, the index and y; None of other values. The index has
-    whole numbers and slices only, so the target of the write is a view. (The gradient of a slice is such a copy of
-    0.)"""
+    """For a copy of x into which y is written, ``x[index] = y``: x, the index and y; None for other values. The index
+    has only whole numbers and slices, so the target of the write is a view. (The gradient of a slice is such a copy
+    of 0.)"""
     if v.kind != CALL or code(v.dtype) is None or not math.prod(v.shape):
         return None
     function, args, _ = call_written(v)

@@ -108,7 +108,7 @@ def compile_lines(parameters: Sequence[str], lines: Sequence[str]) -> Any:
 def define(code: Any, space: dict[str, Any]) -> Callable[..., Any]:
     """That function, which finds everything else in ``space``."""
     space["__name__"] = __name__
-    exec(code, space)  # noqa: S102 - lines of ours
+    exec(code, space)  # noqa: S102 - our lines
     run: Callable[..., Any] = space.pop("run")
     return run
 

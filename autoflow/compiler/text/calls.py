@@ -1,15 +1,14 @@
-"""Where in a buffer the elements of a value lie, in JavaScript; and functions of NumPy that neither are elementwise nor
+"""Where in a buffer the elements of a value lie, in JavaScript; and NumPy functions that are neither elementwise nor
 only move elements.
 
 Shapes are known when the text is written, so no view computes anything: it is another offset and other strides into the
-same buffer. Which ones, NumPy says itself: the function that takes the view is called with an array of addresses. In
-the same way it says where every element of ``np.roll(x, 1)``, ``np.pad(x, 2)`` or ``np.concatenate([x, y])`` comes
-from.
+same buffer. NumPy itself says which: the function that takes the view is called with an array of addresses. In the same
+way it says where every element of ``np.roll(x, 1)``, ``np.pad(x, 2)`` or ``np.concatenate([x, y])`` comes from.
 
-Functions in ``FORMS`` are written with simpler functions of NumPy, which are recorded in turn: each row is called with
-the arguments of the call; one that it cannot do is not among its parameters. A function that NumPy has in Python needs
-no row: NumPy's own code is recorded (``table/bodies.py``). For those in ``CALLS`` there are loops: each row gets the
-writer, the value, and the call's arguments, with values where arrays stand.
+Functions in ``FORMS`` are written with simpler NumPy functions, which are recorded in turn: each row is called with the
+arguments of the call; those that it does not support are not among its parameters. A function that NumPy has in Python
+needs no row: NumPy's own code is recorded (``table/bodies.py``). For those in ``CALLS`` there are loops: each row gets
+the writer, the value, and the call's arguments, with values in place of arrays.
 """
 
 from __future__ import annotations
@@ -134,7 +133,7 @@ def reduction(
     function: Any, ufunc: Any, a: Array, axis: Any = None, dtype: Any = None, *, initial: Any = None,
     where: Any = True, **how: Any,
 ) -> Array:  # fmt: skip
-    """``np.sum`` and its like: numbers that do not count become the one that changes nothing."""
+    """``np.sum`` and its like: numbers that do not count become the identity."""
     if ufunc is np.multiply and dtype is not None:
         refuse_products(dtype)
     nothing = initial if ufunc.identity is None else ufunc.identity
@@ -143,13 +142,13 @@ def reduction(
 
 
 def refuse_products(dtype: Any) -> None:
-    """Of whole numbers that wrap: a double does not hold the product of many."""
+    """For whole numbers that wrap: a double cannot hold the product of many."""
     if np.dtype(dtype).kind in "iu" and np.dtype(dtype).itemsize < 8:
         raise RefusedError(f"products of many numbers in {np.dtype(dtype)}")
 
 
 def mean(a: Array, axis: Any = None, dtype: Any = None, *, where: Any = True, **how: Any) -> Array:
-    """The sum over the count, also of whole numbers and of those in a mask."""
+    """The sum divided by the count, also for whole numbers and with a mask."""
     total = np.sum(a, axis, dtype=dtype, where=where, **how)
     return total / count(a, axis, where, **how)
 
@@ -172,7 +171,7 @@ def var(
 
 
 def std(a: Array, *args: Any, **options: Any) -> Array:
-    """The root of it."""
+    """Its square root."""
     return np.sqrt(var(a, *args, **options))
 
 
@@ -187,8 +186,7 @@ def nanvar(
 def by_rank(
     function: Any, a: Array, q: Any = None, axis: Any = None, *, keepdims: bool = False, **method: Any
 ) -> Array:
-    """``np.quantile`` and its like: NumPy says where the result lies between the elements in order, if it gets their
-    ranks."""
+    """``np.quantile`` and its like: given the ranks of the elements, NumPy says where between them the result lies."""
     axes = [*range(a.ndim)] if axis is None else [k % a.ndim for k in np.ravel(axis)]
     y = np.moveaxis(a, axes, range(len(axes)))
     y = np.sort(np.reshape(y, (-1, *y.shape[len(axes) :])), axis=0)
@@ -208,7 +206,7 @@ def over_last(a: Array, b: Array, axis: int) -> Array:
 
 
 def logsumexp(x: Array, b: Any = None, axis: Any = None, keepdims: bool = False) -> Array:
-    """Of numbers that are at most 0, so that nothing overflows."""
+    """From numbers that are at most 0, so that nothing overflows."""
     top = np.max(x, axis=axis, keepdims=True)
     top = np.where(np.isfinite(top), top, 0.0)
     z = np.log(np.sum(np.exp(x - top) * (1.0 if b is None else b), axis=axis, keepdims=True)) + top
@@ -216,7 +214,7 @@ def logsumexp(x: Array, b: Any = None, axis: Any = None, keepdims: bool = False)
 
 
 def take(a: Array, indices: Array, axis: Any = None) -> Array:
-    """By whole numbers along one axis."""
+    """Elements along one axis, by whole numbers."""
     return np.ravel(a)[indices] if axis is None else a[(slice(None),) * (axis % a.ndim) + (indices,)]
 
 
@@ -263,7 +261,7 @@ def einsum(w: Any, v: Value, subscripts: Any, *operands: Value, **options: Any) 
 
 
 def matmul(w: Any, v: Value, x: Value, y: Value) -> Any:
-    """Of matrices, vectors, stacks of them."""
+    """Matrices, vectors, stacks of them."""
     left, right = "...xk" if len(x.shape) > 1 else "k", "...ky" if len(y.shape) > 1 else "k"
     return einsum(w, v, f"{left},{right}->...{left[3:4]}{right[4:]}", x, y)
 
@@ -374,7 +372,7 @@ def solve(w: Any, v: Value, a: Value, b: Value) -> Any:
 
 
 def answer_checked(w: Any, v: Value, x: Value, answer: bool) -> Any:
-    """Where NumPy would go another way, there are no numbers."""
+    """Where NumPy would take another branch, the results are NaN."""
     w.asks = True
     w.lines.append(f"if ({w.known[x].at(())} != {literal(answer)}) return outputs.forEach((a) => a.fill(NaN));")
     return w.known[x]

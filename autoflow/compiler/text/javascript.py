@@ -4,8 +4,8 @@ Three mechanisms do most of it. An elementwise function is a formula: the table 
 which the rows of derivatives are traced, too. A function that only moves elements (a view, ``np.roll``, an index) is
 called with addresses: see ``calls.py``. Every product of arrays is an ``einsum``.
 
-Numbers are those of the typed array: float32 is rounded, int32 wraps. int64 lies in doubles: it is exact up to 2⁵³ and
-does not wrap. What a typed array does not convert as NumPy does is converted where it is written (``stored``).
+Numbers are those of the typed array: float32 is rounded, int32 wraps. int64 is kept in doubles: it is exact up to 2⁵³
+and does not wrap. Numbers that a typed array converts unlike NumPy are converted where they are written (``stored``).
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ class JavaScript(Writer):
         return target
 
     def stored(self, target: Ref, text: str, source: str = "") -> str:
-        """What is written into a buffer for a number: truth, or a whole number that is not −0, as NumPy has it. An
+        """How a number is written into a buffer: as a truth value, or as a whole number without −0, as in NumPy. An
         element of a ``source`` of the same dtype stays as it is."""
         dtype = self.dtypes[target.buffer]
         if source and self.dtypes[source] == dtype:
@@ -207,7 +207,7 @@ class JavaScript(Writer):
         return self.formed(v, function, own_code(function))
 
     def formed(self, v: Value, function: Any, form: Any) -> Any:
-        """By simpler functions, which are recorded in turn."""
+        """Written with simpler functions, which are recorded in turn."""
         refused = RefusedError(public_name(function) + " with these arguments" * (function in FORMS))
         if form is None:
             raise refused
@@ -245,9 +245,9 @@ class JavaScript(Writer):
             ]
 
     def moved(self, v: Value, function: Callable[..., Any], operands: Sequence[Any]) -> Any:
-        """What only moves elements, known from where it puts addresses. Arrays among the operands are known.
+        """A function that only moves elements, known from where it puts addresses. Arrays among the operands are known.
 
-        It is called twice: an address is what has moved with the buffers, and anything else is a number.
+        It is called twice: numbers that have moved with the buffers are addresses, and anything else is a number.
         """
         buffers = dict.fromkeys([x.buffer for x in operands if isinstance(x, Ref) and x.buffer])
         starts = {buffer: FAR * (k + 1) for k, buffer in enumerate(buffers)}
@@ -272,7 +272,7 @@ class JavaScript(Writer):
         return moved[0] if v.parts is None else moved
 
     def gathered(self, address: Any, way: Any, starts: dict[str, float], dtype: Any) -> Ref:
-        """Elements from these addresses, which have gone that way: a view if they are one, else a copy."""
+        """Elements from these addresses, which have been moved in that way: a view if possible, else a copy."""
         inside = {buffer: way == start for buffer, start in starts.items()}
         for buffer, where in inside.items():
             view = as_view(buffer, address - starts[buffer]) if where.all() else None

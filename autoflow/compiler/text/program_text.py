@@ -55,11 +55,11 @@ class ProgramText:
         return f"<program of {self.title}: {shapes}; {len(self.program.order())} values>"
 
     def to_python(self, path: Any = None) -> str:
-        """NumPy source that needs nothing of autoflow: one function, with an example in its docstring that compares
+        """NumPy source that does not need autoflow: one function, with an example in its docstring that compares
         gradients with differences. Its results are those of the function to the last bit. Names and comments are those
         of the function's source. Arrays from outside are written into it as they are now.
 
-        path : where to save it as well.
+        path : where to save it, too.
 
         Raises CompileError if a call of the program has no such source, and says which.
 
@@ -182,7 +182,7 @@ def input_names(f: Any, paths: list[str]) -> list[str]:
 
 
 def unused(name: str, taken: Container[str]) -> str:
-    """The name, or if it is taken, or a word of Python's, one like it.
+    """The name, or a similar one if it is taken or a Python keyword.
 
     >>> unused("w", {"x"}), unused("x", {"x", "x_"}), unused("lambda", ())
     ('w', 'x__', 'lambda_')
@@ -270,13 +270,13 @@ class Lines:
         self.texts.update(dict.fromkeys(range(len(self.texts) + 1, self.program.count + 1), text))
 
     def open_record(self, inner: Callable[[Any], Any], pair: Any) -> Any:
-        """What a backward pass calls instead of ``inner``."""
+        """The function that a backward pass calls instead of ``inner``."""
         self.note(self.back)
         self.back = BACK + line if (line := line_of(pair[0])) else ""
         return inner(pair)
 
     def name(self, nodes: list[Any]) -> None:
-        """The names of what was recorded that are names in Python, too."""
+        """The names of recorded values that are also names in Python."""
         found = Naming([node.grad_fn for node in nodes])
         for node in nodes:
             name = str(found.name(node.grad_fn)).translate(PLAIN)

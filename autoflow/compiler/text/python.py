@@ -1,7 +1,7 @@
 """A program as NumPy source that does not need autoflow: the same calls in the same order, so the same bits.
 
 A value that is used once is written into the expression that uses it, as long as that stays short. Elementary
-operations have their signs; powers keep their function, since ``x**y`` of numbers is rounded otherwise than of arrays.
+operations have their signs; powers keep their function, since ``x**y`` is rounded differently for numbers and arrays.
 Operands are put in parentheses, and Python itself removes those that are not needed.
 """
 
@@ -204,7 +204,7 @@ def digits(x: Any) -> str:
 
 
 def array_text(x: Any) -> str:
-    """An array, or a number of NumPy's.
+    """An array, or a NumPy number.
 
     >>> array_text(np.zeros((0, 3), np.float32)), array_text(np.int64(2))
     ('np.array([], dtype=np.float32).reshape((0, 3))', 'np.int64(2)')
@@ -234,6 +234,6 @@ def index_of(view: Any) -> Any:
 
 
 def plain_source(function: Any) -> str:
-    """The source of a function of ours without its annotations."""
+    """The source of our function without its annotations."""
     source = textwrap.dedent(inspect.getsource(function))
     return re.sub(r": (Array|Any|np\.ufunc|Callable\[\.\.\., Any\])(?=[,)])| -> \w+(?=:)", "", source).rstrip()

@@ -31,7 +31,7 @@ class RefusedError(TypeError):
 class Writer:
     """A program in one language.
 
-    known : what each value was written as.
+    known : how each value was written.
     """
 
     language = ""
@@ -73,8 +73,8 @@ class Writer:
 
 
 def call_of(v: Value, operands: Sequence[Any]) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
-    """The call that computes a value: its function, its arguments and its options, with ``operands`` where arrays
-    stand."""
+    """The call that computes a value: its function, its arguments and its options, with ``operands`` in place of
+    arrays."""
     if v.kind == REDUCE:
         axis, keepdims = v.options
         return v.function.reduce, tuple(operands), {"axis": axis, "keepdims": keepdims}

@@ -1,7 +1,7 @@
 """Doubts: the events that end a recording, so that the function runs eagerly instead.
 
 A recording holds for all calls of a signature if nothing in it depended on numbers. So whatever our methods raise while
-a function is recorded is a doubt: a question about values (``if x > 0``), and also an exception of NumPy's, which other
+a function is recorded is a doubt: a question about values (``if x > 0``), and also a NumPy exception, which other
 numbers would not raise. The function must not see it, or it would continue in its ``except``, and that branch would be
 recorded. Therefore a doubt is a BaseException, and leaves a mark on the tape before anything else is done: not even
 ``except:`` hides it. The end of the recording sees the mark, and ``compiled.py`` calls the function.

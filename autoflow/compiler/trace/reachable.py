@@ -56,7 +56,7 @@ SEARCHED = {  # parts of Python that hold the user's
     "_contextvars", "contextvars", "argparse", "optparse", "configparser", "typing", "operator", "os", "_thread",
 }  # fmt: skip
 MAPPINGS = (dict, types.MappingProxyType, contextvars.Context)
-# Of one object, which ``follow`` asks them for.
+# Holders of one object, which ``follow`` asks them for.
 HOLDERS: tuple[Any, ...] = (weakref.ReferenceType, contextvars.ContextVar, types.MemberDescriptorType)
 SEALED: tuple[Any, ...] = (  # what they refer to never changes
     slice, types.MethodType, types.BuiltinMethodType, types.MethodWrapperType, types.GenericAlias, np.ufunc, attrgetter,
@@ -119,7 +119,7 @@ Edge = tuple[Any, tuple[Any, Any]]  # from which object; container and key
 
 
 def making(cls: type) -> list[Edge]:
-    """The edges to what runs when a class is called."""
+    """The edges to the code that runs when a class is called."""
     users = [vars(c) for c in cls.__mro__[:-1] if not is_foreign(c.__module__)]
     return [(cls, (attributes, name)) for attributes in users for name in MAKING & attributes.keys()]
 
@@ -252,15 +252,15 @@ def follow(container: Any, key: Any) -> Any:
 
 
 def is_lasting(x: Any, name: str) -> bool:
-    """Has it an attribute of this name? Not one that is missing, since attributes are counted, nor a method, which is a
-    new object each time."""
+    """Does it have an attribute of this name? Missing ones do not matter, since attributes are counted, nor do methods,
+    which are new objects each time."""
     value = follow(x, name)
     return value is not MISSING and is_equal(value, follow(x, name))
 
 
 def names_given(x: Any) -> set[str]:
-    """The names by which code calls what it finds, whatever it calls it: that of a library's function or method, and
-    those that a getter looks up."""
+    """The names by which code calls an object, whatever its variables are called: that of a library's function or
+    method, and those that a getter looks up."""
     if isinstance(x, (attrgetter, methodcaller)):
         return {*re.findall(r"\w+", str(gc.get_referents(x)[0]))}
     return {x.__name__} if isinstance(x, NAMED) and is_foreign(getattr(x, "__module__", None) or "builtins") else set()
@@ -273,8 +273,8 @@ def is_plain(cls: type) -> bool:
 
 
 def is_handed_on(x: Any, container: Any, key: Any) -> bool:
-    """Does a function do more with what it finds there than asking for attributes of it, or for its class? Not said of
-    a module that it imports inside itself."""
+    """Does a function do more with the object there than ask for its attributes or class? (Does not hold for a module
+    that it imports inside itself.)"""
     if container is sys.modules:
         return False
     cells = zip(x.__code__.co_freevars, x.__closure__ or (), strict=True)
@@ -299,7 +299,7 @@ def waits_for_name(x: Any, key: str, child: Any) -> bool:
 
 
 def foreign(x: Any) -> bool:
-    """Is it code of a library, or an object of Python's own (a logger, a lock), whose insides do not concern us?"""
+    """Is it code of a library, or one of Python's own objects (a logger, a lock), whose insides do not concern us?"""
     if isinstance(x, (types.FunctionType, type)):
         libraries = ("numpy", "scipy", "functools", "itertools")
         return all([m.partition(".")[0] in libraries or m.startswith(ROWS) for m in map(str, modules_of(x))])
@@ -333,8 +333,8 @@ CACHES = ("__slotnames__", "__annotations_cache__")
 
 
 def elements_of(container: Any) -> list[Any]:
-    """The elements of a list, a set or a deque, the keys and values of a dict; of a class's without what Python itself
-    writes there at the first copy of an object, or at the first question for its annotations."""
+    """The elements of a list, a set or a deque, the keys and values of a dict; for a class's dict without the entries
+    that Python itself writes at the first copy of an object, or at the first question for its annotations."""
     if not isinstance(container, MAPPINGS):
         return [*container]
     if not isinstance(container, contextvars.Context) and any([name in container for name in CACHES]):
@@ -366,7 +366,7 @@ def has_elements(container: Any, elements: list[Any]) -> bool:
 
 
 def reader(x: Any) -> tuple[Callable[[], Any], Any]:
-    """A function without arguments, and what it returns while the contents of ``x`` are what they are now.
+    """A function without arguments, and what it returns as long as the contents of ``x`` stay as they are now.
 
     >>> a = np.zeros(10_000)
     >>> read, mark = reader(a)
@@ -414,7 +414,7 @@ SHARED_NAMES = frozenset({"random", "mtrand", "_rand", *DRAWING})
 
 
 def door_of(f: types.FunctionType) -> str:
-    """A description of what a function does that may differ later; empty if it names nothing of the kind."""
+    """A description of what may differ later in a function; empty if it names nothing of the kind."""
     scope, names = f.__globals__, names_of(f.__code__)
     found = [scope.get(name, vars(builtins).get(name)) for name in names.read]
     found += [sys.modules.get(name) for name in names.imported]
@@ -445,8 +445,9 @@ def door_to(x: Any, attributes: Set[str]) -> str:
 def may_have_drawn(named: set[str], reached: Iterable[Any]) -> bool:
     """May the function have drawn from the generators of the process, ``np.random`` and ``random``?
 
-    named, reached : all names in its code, and all that it finds outside. With no other thread in the process, who
-    else? Else it is asked whether it names them, or finds one, its module, or a method of it, as ``random.gauss``.
+    named, reached : all names in its code, and everything that it finds outside. Without other threads in the process
+    it must have been the function. Otherwise: does it name them, or find one, its module or a method of it, such as
+    ``random.gauss``?
     """
     shared = {*map(id, (random, np.random, np.random.mtrand, *OWN, OWN[0]._bit_generator))}
     found = [(id(x), id(getattr(x, "__self__", None)) if callable(x) else 0) for x in reached]

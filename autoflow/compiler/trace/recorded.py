@@ -2,15 +2,15 @@
 
 Three things can go wrong beyond what ``traced.py`` refuses, and all three are looked for here.
 
-* A derivative of the table looks at numbers (the rule of ``max`` counts ties and takes a quick way if there are no
-  ties). It is then not taken apart, but becomes one call of the program.
-* The function keeps a value that it computed: in the ``grad`` of a Variable, in a list, in an attribute. No array of
-  ours may live on after the recording, so those that do are found.
+* A derivative of the table looks at numbers (the rule of ``max`` counts ties and takes a short cut if there are none).
+  It is then not taken apart, but becomes one call of the program.
+* The function keeps a value that it computed: in the ``grad`` of a Variable, in a list, in an attribute. None of our
+  arrays may outlive the recording, so those that do are found.
 * The function changes something, or draws random numbers: ``guards.py``.
 
-The first section is about parameters in whose place ``nn.functional_call`` puts others. An optimiser writes into the
-model's own ones between the calls of a compiled step that gets them as an argument. That does not matter as long as
-nothing decides by their numbers. So while the function is recorded they are values of the program, too: who asks for
+The first section is about parameters that ``nn.functional_call`` replaces with others. An optimiser writes into the
+model's own ones between the calls of a compiled step that gets them as an argument. That does not matter as long as no
+decision depends on their numbers. So while the function is recorded they are values of the program, too: a question for
 their numbers is refused, and the function is recorded once more with the parameters themselves, which are then guards.
 """
 
@@ -97,7 +97,7 @@ class Recorded:
     """A function for arguments of one signature.
 
     program : what to compute.
-    tree : what the function returned, with places in ``program.outputs`` where arrays stood.
+    tree : what the function returned, with places in ``program.outputs`` instead of arrays.
     guards : what it found outside, and must find again.
     asks : may it ask for the class, the id or the attributes of an array, or differentiate by numbers without a proof?
         Then the first call is compared, too.
@@ -139,8 +139,8 @@ def run_once(
     f: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any], is_input: Any, guards: Guards,
     waits: Iterable[float], around: Callable[..., Any] | None = None,
 ) -> tuple[Program, Any]:  # fmt: skip
-    """The program, and what the function returned, with Places for arrays. ``around``: what calls f instead; it
-    gets the tape, f, and f's arguments."""
+    """The program, and what the function returned, with Places for arrays. ``around``: is called in place of f, with
+    the tape, f, and f's arguments."""
     tape = Tape(guards.named, guards.contents)
     program = tape.program
     entered: dict[int, Any] = {}  # an array that is passed twice is one object
@@ -194,7 +194,7 @@ def run_once(
 
 
 def add_output(tape: Tape, x: Any, roots: list[Any]) -> Any:
-    """An array in the result becomes an output of the program. Of a node the record is added to ``roots``."""
+    """An array in the result becomes an output of the program. The record of a node is added to ``roots``."""
     if issubclass(type(x), NodeRole) and (record := gradient_target(x)) is not None:
         roots.append(record)
     x = value_of(x)
@@ -211,7 +211,7 @@ def add_output(tape: Tape, x: Any, roots: list[Any]) -> Any:
 
 
 def derive(tape: Tape, vjp: Callable[..., Any], name: str, g: Any, saved: Any) -> Any:
-    """A derivative in a backward pass: one that looks at numbers becomes one call."""
+    """A derivative in a backward pass; if it looks at numbers, it becomes one call."""
     if isinstance(g, NodeRole):  # nodes record it too
         return vjp(g, saved)
     before = tape.reason

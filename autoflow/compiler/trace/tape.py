@@ -1,7 +1,7 @@
-"""The recording itself: from a call of NumPy with Traced arrays to a value of the program.
+"""The recording itself: from a NumPy call with Traced arrays to a value of the program.
 
 A call is written down with its arrays taken out: ``np.concatenate([x, y], axis=0)`` becomes a function of (x, y), with
-a :class:`~..matching.Nth` where each was. So any function of NumPy can be a call of a program.
+a :class:`~..matching.Nth` in place of each. So any NumPy function can be a call of a program.
 
 The shape of a result may depend on values: ``x[x > 2]``, ``np.nonzero(x)``, ``np.repeat(x, counts)``; so may the dtype
 of ``np.linalg.eig(x)``. While a function is recorded shapes are known, so Python may have counted, divided or branched
@@ -46,7 +46,7 @@ def strip(x: Any, found: list[Any]) -> Any:
 
 
 def fill_slots(x: Any, arrays: tuple[Array, ...]) -> Any:
-    """The inverse, quickly, as every run does it: each Place replaced by its array."""
+    """The inverse, which every run needs, so it is fast: each Place replaced by its array."""
     kind = type(x)
     if kind is Nth:
         return arrays[x.k]
@@ -58,7 +58,7 @@ def fill_slots(x: Any, arrays: tuple[Array, ...]) -> Any:
 
 
 def holds(x: Any, kind: type | tuple[type, ...]) -> bool:
-    """Is there a Traced in it, which is computed anew in every run, or a Place of one?"""
+    """Is there a Traced in it, which is computed again in every run, or a Place of one?"""
     return any([isinstance(v, kind) for v in flat(x)])
 
 
@@ -86,8 +86,8 @@ def has_fixed_shape(function: Any, args: Any, options: Any) -> bool:
 
 
 def gives_object(operands: list[Any], result: Any) -> bool:
-    """Is such a result, no array, an object of an array of objects? (Operations with Python's numbers may give others,
-    also ``1j * np.float64(2)``, where that number is no operand, and np.allclose a boolean.)"""
+    """Does such a result, not an array, come from an array of objects? (Operations with Python's numbers may give
+    others, as ``1j * np.float64(2)`` does, where that number is not an operand, and np.allclose gives a boolean.)"""
     if any([x.dtype.hasobject for x in operands if hasattr(x, "dtype")]):
         return True
     are_numpys = all([isinstance(x, (np.ndarray, np.generic)) for x in operands])
@@ -124,14 +124,14 @@ class Tape:
         self.program = Program()
         self.open = True
         self.thread = get_ident()
-        self.writes = 0  # into arrays of ours
-        self.alive: list[Any] = []  # weak references to all arrays of ours
+        self.writes = 0  # into our arrays
+        self.alive: list[Any] = []  # weak references to all our arrays
         self.outside = outside
         self.copies: dict[float, tuple[Value, Any]] = {}  # of other plain arrays, as they were when they were read
 
     def doubt(self, error: Exception) -> BaseException:
-        """What to raise instead of ``error``; the recording fails, whatever the function does with it. When we are
-        over, it is a recording of this thread that has met a value of ours."""
+        """What to raise instead of ``error``; the recording fails, whatever the function does with it. If our recording
+        has ended, a later one of this thread has met one of our values."""
         tape = self if self.open else tape_here()
         if tape is None:
             return error
@@ -165,14 +165,14 @@ class Tape:
         return value
 
     def settle(self) -> None:
-        """Let plain arrays that the function made, and wrote into after use, be in the program what they were then."""
+        """Keep plain arrays that the function made, and wrote into after use, in the program as they were then."""
         for value, was in self.copies.values():
             if not same_state(was, value.sample):
                 self.program.made.pop((CAPTURED, id(value.sample)), None)
                 value.sample = was
 
     def new_traced(self, value: Value, view_of: Traced | None = None, take: Any = None) -> Traced:
-        """A new array object on that value; on the memory of another one, if it is the view ``take(view_of)``."""
+        """A new array object for that value; in the memory of another one, if it is the view ``take(view_of)``."""
         x = Traced()
         x.now, x.tape, x.held, x.source, x.time = value, self, value.sample, view_of, self.writes
         if isinstance(x.held, np.ndarray) and not x.held.flags.num & WRITEABLE:
@@ -195,7 +195,7 @@ class Tape:
         return x
 
     def own_memory(self, sample: Array) -> Any:
-        """A new array with these numbers, which the function will write into: of equal ones a constant, repeated."""
+        """A new array with these numbers, which the function will write into; if all are equal, a repeated constant."""
         if type(sample) is not np.ndarray:
             return sample
         one = np.full((), sample.flat[0] if sample.size else 0, sample.dtype)
@@ -205,7 +205,7 @@ class Tape:
         return self.new_traced(self.program.broadcast(self.program.constant(one), sample.shape, sample))
 
     def wrap_result(self, value: Value) -> Any:
-        """What a call returned, as its caller expects it: one array, or a tuple of them."""
+        """The result of a call, as its caller expects it: one array, or a tuple of them."""
         result = value.sample
         if isinstance(result, np.ndarray) and type(result) is not np.ndarray:
             raise CompileError(
@@ -226,7 +226,7 @@ class Tape:
 
         shares : it may return a view of an argument.
         fixed : do shape and dtype follow from those of the arrays? If it is not given, the function tells.
-        raises : may it raise an error for some values? So may functions of NumPy that are known for it.
+        raises : may it raise an error for some values? So may NumPy functions that are known for it.
         """
         found: list[Any] = []
         args, options = strip(tuple(args), found), strip(options or {}, found)

@@ -104,7 +104,7 @@ class Traced(DuckArray):
 
     @property
     def expr(self) -> Value:
-        """What it is now: writing in place gives it, and all views of the same memory, another value."""
+        """Its present value: writing in place gives it, and all views of the same memory, another one."""
         if self.time != self.tape.writes:
             memory.look_again(self)
         return self.now

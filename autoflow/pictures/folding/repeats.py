@@ -3,7 +3,7 @@
 The skeleton is what folding knows about a graph: nodes without their values, and the boxes around them.
 
 Equal parts are neighbouring boxes with the same name and content: calls, scopes, and the parts of a loop. A picture
-says whether the parts use the same Variables again, or have each its own. Of long sequences (more than ALIKE parts)
+says whether the parts use the same Variables again, or each has its own. For long sequences (more than ALIKE parts)
 every picture draws the first part, the last one, and a card for those between them ("+28 alike").
 
 Chains: ``x + y + z`` is drawn as one card, though Python computes it in two steps. Only inner results that have no name
@@ -131,7 +131,7 @@ class Skeleton:
             self.paths[k] = (*around, box, *self.paths[k][len(around) :])
 
     def forget(self, boxes: set[int]) -> None:
-        """Remove boxes of ours."""
+        """Remove our boxes."""
         self.paths = [tuple([box for box in path if box not in boxes]) for path in self.paths] if boxes else self.paths
         for known in (self.names, self.labels):
             for box in boxes:

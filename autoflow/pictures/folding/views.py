@@ -3,7 +3,7 @@
 ``graph.nodes`` are the recorded nodes; ``drawn(graph)`` are the nodes that a renderer draws, data of the same kind.
 Each of its nodes lists in ``members`` the recorded nodes that it represents.
 
-Of graphs that are too large to read every number, a folded picture is made directly from the records. Only the cards
+For graphs that are too large to read every number, a folded picture is made directly from the records. Only the cards
 that are drawn are turned into data. Gradients would need a whole backward pass, so the picture shows only those in the
 ``.grad`` of Variables, one by one or as the size of all those in a folded box.
 """

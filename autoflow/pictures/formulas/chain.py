@@ -59,7 +59,7 @@ def write_equations(record: Any, titles: Titles) -> str:
             z = result_term(record, operand_terms(record, titles), titles)
             lines = [(z.text, below(record, titles).text), *lines]
         return ", \\quad ".join([" = ".join(sides) for sides in lines])
-    except Exception:  # an error in a rule of the user's does not spoil the page
+    except Exception:  # an error in a user's rule does not spoil the page
         return ""
 
 

@@ -59,8 +59,8 @@ def formula(node: Any, *, expand: bool = False) -> Formula:
 def derivative_formula(node: Any) -> Formula:
     r"""The derivatives of ``node`` with respect to its operands, a line each, in LaTeX.
 
-    They are printed from what the rule's derivative computes. Of functions with branches (maximum, clip) it is the
-    derivative on the branch where the values are; of arrays on each branch that occurs ("1 or 0"). Where elements
+    They are printed from what the rule's derivative computes. For functions with branches (maximum, clip) it is the
+    derivative on the branch where the values are; for arrays on each branch that occurs ("1 or 0"). Where elements
     mix (sums, products of matrices) it is the contribution sent back, in terms of ∂L/∂z.
 
     >>> import autoflow as af
@@ -231,8 +231,8 @@ def result_term(record: Any, operands: Sequence[Term], titles: Titles) -> Term:
 def local_terms(record: Any, titles: Titles, operands: Sequence[Term] | None = None) -> list[Term | None]:
     """For each operand the local derivative, or the contribution sent back, as the row's derivative computes it.
 
-    The operation is done again on Variables that are called as the operands are, and its derivative is recorded. Of
-    an elementwise function of arrays single elements are taken: what broadcasting adds is no part of the formula.
+    The operation is done again on Variables with the operands' names, and its derivative is recorded. For an
+    elementwise function of arrays single elements are taken: broadcasting is not part of the formula.
     """
     operands = operand_terms(record, titles) if operands is None else operands
     z = result_term(record, operands, titles)

@@ -2,7 +2,7 @@
 
 For single numbers a card shows the local derivative and the product. For arrays neither fits, but the rule does: that
 of :func:`~.latex.derivative_formula` in plain letters, with g for the gradient of the card, ①, ② for its operands and
-● for its value. Rules that move elements, choose between them, or multiply matrices are no formulas of numbers: what
+● for its value. Rules that move elements, choose between them, or multiply matrices are not formulas of numbers: what
 they send back is described in words. A rule that neither can write is left out; a card then says how large the array
 is.
 """
@@ -63,7 +63,7 @@ def rules_of(record: Any) -> tuple[str, ...]:
             found = WORDS.get(name, derived)(record)
         found = tuple([text if parent is not None and len(text) <= LONGEST else ""
                        for text, parent in zip(found, record.parents, strict=True)])  # fmt: skip
-    except Exception:  # an error in a rule of the user's does not spoil the picture
+    except Exception:  # an error in a user's rule does not spoil the picture
         return ("",) * count
     return tuple([mention_sum(text, record, slot) for slot, text in enumerate(found)])
 

@@ -519,7 +519,7 @@ class GraphData:
         return all([self.nodes[k].named or self.nodes[k].kind != "Operation" for k in self.outputs])
 
 
-Picture = TypeVar("Picture", bound=GraphData)  # what comes in goes out: data, or the facade of users
+Picture = TypeVar("Picture", bound=GraphData)  # the same type goes in and out: data, or the users' facade
 
 
 def on_paper(graph: Picture) -> Picture:

@@ -253,7 +253,7 @@ def table(graph: GraphData, steps: list[Step]) -> str:
 
 
 def step_rows(steps: Sequence[Step], graph: GraphData) -> list[list[str]]:
-    """One row per step, below a row of headlines. Of a lesson with the local rules in LaTeX, in column RULE."""
+    """One row per step, below a row of headlines. In a lesson with the local rules in LaTeX, in column RULE."""
     rows = [["step", "phase", "what happens"], *[[str(s.number), s.phase, s.caption] for s in steps]]
     if not graph.rules:
         return rows

@@ -55,7 +55,7 @@ class Cells:
 
     @property
     def side(self) -> int:
-        """Of a cell, in pixels."""
+        """The side of a cell, in pixels."""
         return max(3, min(8, 64 // max(len(self.image.levels), len(self.image.levels[0]))))
 
     @property

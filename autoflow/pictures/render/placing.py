@@ -3,9 +3,9 @@
 Positions: the question to the layout, and its answer. The layout knows only sizes and the ends of arrows; here they are
 taken from the cards.
 
-Directions: what fits on a page from left to right is drawn so, as one reads, and nothing is tried: most pictures are
-small. Of larger ones all directions are laid out, and :func:`~..layout.arrange.cost` says what each would cost a
-reader. The one that reads best is taken.
+Directions: a picture that fits on a page from left to right is drawn so, as one reads, and nothing else is tried: most
+pictures are small. Larger ones are laid out in all directions, and :func:`~..layout.arrange.cost` says what each would
+cost a reader. The one that reads best is taken.
 """
 
 from __future__ import annotations

@@ -199,7 +199,7 @@ function walker(parent, host, problem, put, changed) {
     problem.settled(() => {
       const after = problem.state.values[problem.tape.output], d = problem.digits;
       const word = after < before ? "falls" : after > before ? "rises: a smaller learning rate?" : after === before ? "stays"
-        : "is no number: a smaller learning rate?";
+        : "is not a number: a smaller learning rate?";
       const left = ({ node, low, high }) => next[node] < low || next[node] > high;
       const outside = given.filter(left).map((one) => one.title);
       said.textContent = `step ${count}: ${problem.title} ${word} (${number(before, d)} → ${number(after, d)})`

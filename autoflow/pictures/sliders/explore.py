@@ -182,7 +182,7 @@ def output_of(f: Callable[..., Any], variables: dict[str, Any]) -> Any:
 
 def why_unsuited(root: Any) -> str | None:
     """Why a page cannot compute this graph by itself; None if it can."""
-    trace_row.cache_clear()  # a rule of the user's may have read a global name that has another value now
+    trace_row.cache_clear()  # a user's rule may have read a global name that has another value now
     order = topological(root.grad_fn)
     if len(order) > LARGEST:
         return f"there are {len(order):,} operations"

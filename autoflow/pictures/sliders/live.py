@@ -144,7 +144,7 @@ def tape(page: Any) -> tuple[dict[str, Any], dict[str, str]]:
         flows = [k for k, p in enumerate(record.parents) if p is not None]
         place[record] = len(nodes)
         name, row = find_row(record) or ("", "")
-        while rows.setdefault(name, row) != row:  # two rules of the user's may have one name
+        while rows.setdefault(name, row) != row:  # two of the user's rules may have one name
             name += "'"
         nodes.append([name, args, flows, None])
         shown.append(titles.of(record))
@@ -311,7 +311,7 @@ def literal(x: Any) -> str:
         return "null" if x is None else str(bool(x)).lower()
     x = np.asarray(x)[()]
     if np.ndim(x) or x.dtype.kind not in "iuf":
-        raise NoFormulaError(f"{type(x).__name__} is no number")
+        raise NoFormulaError(f"{type(x).__name__} is not a number")
     text = repr(x.item()) if math.isfinite(x) else "NaN" if math.isnan(x) else "Infinity" if x > 0 else "-Infinity"
     return f"({text})" if text.startswith("-") else text
 
@@ -360,7 +360,7 @@ def trace_row(rule: Any, vjps: tuple[Any, ...], is_absent: tuple[bool, ...]) -> 
         for k in range(rule.operands):
             missing = vjps[k] is None or k in absent
             found.append("()=>NaN" if missing else traced(sent(k), ["g", *names, "z"]))
-    except Exception:  # whatever a rule of the user's does with a letter: then it needs numbers
+    except Exception:  # whatever a user's rule does with a letter: then it needs numbers
         return None
     return f"[{','.join(found)}]"
 
