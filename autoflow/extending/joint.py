@@ -195,7 +195,7 @@ def make_shadowed(x: Any) -> Any:
     return np.positive(x) if isinstance(x, NodeRole) else x  # type: ignore[call-overload]
 
 
-def is_made_from(record: Record | None, source: Any) -> bool:
+def is_made_from(record: Any, source: Any) -> bool:
     """Does this record depend on that one? (What is older cannot.)"""
     newer = () if record is None else ancestors(record, lambda found: found.number > source.number)
     return any(found is source for found in newer)
