@@ -1,8 +1,8 @@
 """From a call to a node: run the row on plain arrays, and record how.
 
 Operands come first: what an operation needs to know of each argument is its plain value, what its gradient flows to,
-and what may change. :class:`Operands` looks at arguments that may be nodes, :func:`plain_option` at the others (an axis,
-a shape, an index).
+and what may change. :class:`Operands` looks at arguments that may be nodes, :func:`plain_option` at the others (an
+axis, a shape, an index).
 
 :func:`apply` is the general way, for every row, kind of operand and array type; ``closures.py`` writes out what it
 does for the calls that happen all the time, the look at the operands included. Both end in a node that has a record,

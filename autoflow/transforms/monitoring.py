@@ -13,7 +13,7 @@ What is known of a call lies among the local variables of its frame, under a nam
 with the frame, however the call ends. (Of a call that ends in an exception nobody tells us.)
 
 There is no error under ``af.no_grad()``, nor inside ``af.grad`` and its kin, which prove the whole function, nor of
-modules that want numbers (``nodes/coercion.py`` lists them with reasons), nor of statistical tests, whose results have
+modules that want numbers (``program/callers.py`` lists them with reasons), nor of statistical tests, whose results have
 a ``statistic`` and a ``pvalue``.
 """
 
