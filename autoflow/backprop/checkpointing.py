@@ -212,22 +212,12 @@ def _copy_argument(tree: Any) -> Any:
 # -- automatic
 
 
-PRODUCTS = {
-    np.matmul, np.matvec, np.vecmat, np.vecdot, np.dot, np.inner, np.vdot, np.tensordot, indexed_sum,  # np.einsum
-}  # fmt: skip
-
-
-def is_cheap(operation: Any) -> bool:
-    """Is it elementwise, or a view?"""
-    return bool(operation.grad_fn.rule.elementwise or operation.grad_fn.rule.view)
-
-
-def is_no_product(operation: Any) -> bool:
-    """Is it anything but a product of matrices?"""
-    return operation.grad_fn.rule.function not in PRODUCTS
-
-
-STRATEGIES = {"balanced": is_cheap, "products": is_no_product}
+PRODUCTS = {np.matmul, np.matvec, np.vecmat, np.vecdot, np.dot, np.inner, np.vdot, np.tensordot, indexed_sum}
+# Strategy -> the operations that are computed again: elementwise ones and views; all but products of matrices.
+STRATEGIES: dict[str, Callable[[Any], Any]] = {
+    "balanced": lambda node: node.grad_fn.rule.elementwise or node.grad_fn.rule.view,
+    "products": lambda node: node.grad_fn.rule.function not in PRODUCTS,
+}
 
 
 def checkpointing(strategy: Any = "balanced") -> listening:

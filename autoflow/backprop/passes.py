@@ -108,17 +108,18 @@ def backward(root: Any, seed: Array = None, *, create_graph: bool = False, keep_
         raise TypeError(f"keep_grads is None (small gradients), True (all) or False (none), not {keep_grads!r}")
     limit = modes().keep if keep_grads is None else None if keep_grads else -1
     record = start_of_pass(root)
+    open_record = wrap_by_modes((on_nodes if create_graph else on_arrays)(limit))
     extra_uses, count = engine.survey(record)
     call = operator.call if count < LARGE_GRAPH else call_without_collector
-    call(set_gradients, root, record, seed, create_graph, limit, extra_uses)
+    call(set_gradients, root, record, seed, create_graph, open_record, extra_uses)
 
 
 def set_gradients(
-    root: Any, record: Record, seed: Array, create_graph: bool, limit: int | None, extra_uses: dict[Record, int]
+    root: Any, record: Record, seed: Array, create_graph: bool, open_record: OpenRecord, extra_uses: dict[Record, int]
 ) -> None:
     """The pass, and what it leaves in ``.grad``. (When it returns, the pairs of a large pass are freed before the
     collector runs again: else it would scan them all.)"""
-    pairs = carry_back(root, record, seed, create_graph, limit, (), extra_uses)
+    pairs = carry_back(root, record, seed, create_graph, open_record, (), extra_uses)
     if CONSTANTS:
         tell_of_constants(record, pairs)
     with LOCK:
@@ -186,21 +187,21 @@ def run_pass(
 ) -> list[Pair]:
     """The engine's pass from ``root``: pairs (leaf, gradient), and (record, gradient) of at most ``limit`` elements."""
     record = start_of_pass(root)
+    open_record = wrap_by_modes((on_nodes if create_graph else on_arrays)(limit))
     extra_uses, count = engine.survey(record, stop)
     call = operator.call if count < LARGE_GRAPH else call_without_collector
-    return call(carry_back, root, record, seed, create_graph, limit, stop, extra_uses)
+    return call(carry_back, root, record, seed, create_graph, open_record, stop, extra_uses)
 
 
 def carry_back(
-    root: Any, record: Record, seed: Array, create_graph: bool, limit: int | None, stop: Collection[Any],
+    root: Any, record: Record, seed: Array, create_graph: bool, open_record: OpenRecord, stop: Collection[Any],
     extra_uses: dict[Record, int],
 ) -> list[Pair]:  # fmt: skip
     """:func:`run_pass`, from the record of ``root``, whose graph was surveyed."""
     g = checked_seed(root, seed, create_graph)
     if not create_graph:
-        return quietly(pull_back, record, g, wrap_by_modes(on_arrays(limit)), opening.add_in_place, stop, extra_uses)
+        return quietly(pull_back, record, g, open_record, opening.add_in_place, stop, extra_uses)
     switches = switched(recording=True, autocast=None, source=False)  # where backward() is called says nothing
-    open_record = wrap_by_modes(on_nodes(limit))
     return switches.call(pull_back_nodes, seed, record, g, open_record, operator.add, stop, extra_uses)
 
 

@@ -160,9 +160,8 @@ class Snapshot:
     def differs(self, other: Snapshot) -> bool:
         """Does a snapshot of the same roots hold something else? (Running numbers of names do not count.)"""
         pairs = zip(self.notes, other.notes, strict=False)
-        return len(self.notes) != len(other.notes) or not all(
-            [kind is second and kind.same(now, state) for (kind, _, state), (second, _, now) in pairs]
-        )
+        alike = [kind is second and kind.same(now, state) for (kind, _, state), (second, _, now) in pairs]
+        return len(self.notes) != len(other.notes) or not all(alike)
 
     def restore(self, only_names: bool = False) -> str:
         """Restore all states, or the running numbers of names only. Returns what had changed, or "" if nothing had."""

@@ -74,9 +74,8 @@ class Modes:
     def __post_init__(self) -> None:
         is_plain = self.recording and not (self.scope or self.listeners or self.shadow or self.left)
         looks = self.strict or self.anomaly or self.shadow or self.wrap_open_record is not None
-        vars(self).update(
-            fast_path_limit=min(self.keep, 65_536) if is_plain else -1, is_looked_at=bool(looks), deeper=None
-        )
+        limit = min(self.keep, 65_536) if is_plain else -1
+        vars(self).update(fast_path_limit=limit, is_looked_at=bool(looks), deeper=None)
 
 
 SWITCHES = {f.name for f in fields(Modes) if f.init}

@@ -159,10 +159,7 @@ def fill_containers(tree: Any, new: Iterator[Any]) -> Any:
     """The same containers with the next leaves of ``new``."""
     if not is_container(tree):
         return next(new)
-    inside = [
-        next(new) if isinstance(child, np.ndarray) or not is_container(child) else fill_containers(child, new)
-        for child in branches(tree)
-    ]
+    inside = [next(new) if isinstance(x, np.ndarray) else fill_containers(x, new) for x in branches(tree)]
     if isinstance(tree, (list, tuple)):
         # A namedtuple takes them singly.
         other = type(tree)(*inside) if hasattr(tree, "_fields") else type(tree)(inside)

@@ -238,10 +238,7 @@ def _row(function: Any, parameters: list[inspect.Parameter], derivatives: Any, e
     first = [name for name in given if is_ufunc or name in derivatives]
     names = (*first, *[name for name in given if name not in first])
     result = tuple([word for word in ("z", "ans") if word not in names])
-    derivatives = {
-        name: checked_derivative(function.__name__, name, derivative, names, result)
-        for name, derivative in derivatives.items()
-    }
+    derivatives = {k: checked_derivative(function.__name__, k, f, names, result) for k, f in derivatives.items()}
     plain, place = getattr(function, "compute", function), {name: k for k, name in enumerate(names)}
     positional = [p.name for p in parameters if p.kind is not p.KEYWORD_ONLY]
     keywords = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]

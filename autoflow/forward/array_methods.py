@@ -12,7 +12,6 @@ and a test says so. Operators are in ``operators.py``, Python's protocols (float
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Never, TypeVar, overload
 
@@ -27,7 +26,7 @@ from ..base.types import named_dtype
 from ..nodes.coercion import refuse_reader
 from ..nodes.grads import refuse_bytes
 from ..nodes.nodes import ConstantRole, Node, NodeRole, Operation, memory_of, plain_view, read_only, value_of
-from ..program.callers import is_users, wants_numbers
+from ..program.callers import USERS, getframe, wants_numbers, who
 from ..rules import RULES
 from ..rules.structure import astype, cast, flatten
 from ..table.indexing import getitem
@@ -53,12 +52,10 @@ REFUSED = {
     "setflags": "use x.copy() for an array to write into, x.detach() for one that is read-only",
 }
 
-GETITEM, SUM, PROD, MEAN, MAX, MIN, VAR, STD, CUMSUM, CUMPROD = [
-    RULES[f] for f in (getitem, np.sum, np.prod, np.mean, np.max, np.min, np.var, np.std, np.cumsum, np.cumprod)
-]
-RESHAPE, TRANSPOSE, MATRIX_TRANSPOSE, RAVEL, COPY, DOT = [
-    RULES[f] for f in (np.reshape, np.transpose, np.matrix_transpose, np.ravel, np.copy, np.dot)
-]
+GETITEM, SUM, PROD, MEAN, MAX, MIN = [RULES[f] for f in (getitem, np.sum, np.prod, np.mean, np.max, np.min)]
+VAR, STD, CUMSUM, CUMPROD, DOT, COPY = [RULES[f] for f in (np.var, np.std, np.cumsum, np.cumprod, np.dot, np.copy)]
+RESHAPE, RAVEL = RULES[np.reshape], RULES[np.ravel]
+TRANSPOSE, MATRIX_TRANSPOSE = RULES[np.transpose], RULES[np.matrix_transpose]
 
 
 class ArrayMethods:
@@ -158,7 +155,7 @@ class ArrayMethods:
 
     def ravel(self, order: str = "C") -> Node:
         """np.ravel"""
-        if wants_numbers(sys._getframe(1).f_globals.get("__name__")):
+        if wants_numbers(getframe(1).f_globals.get("__name__")):
             return memory_of(self).ravel(order)
         return apply(RAVEL, (self, order))
 
@@ -187,7 +184,7 @@ class ArrayMethods:
     @property
     def data(self) -> memoryview:
         """ndarray.data: the bytes, for reading only. The numbers are ``x.value``."""
-        refuse_bytes(self, sys._getframe(1))
+        refuse_bytes(self, getframe(1))
         return self.family.array_type.data.__get__(self)  # type: ignore[attr-defined]
 
     # -- elements
@@ -244,7 +241,7 @@ class ArrayMethods:
 
     def copy(self, order: str = "C") -> Node:
         """np.copy: the same numbers in other memory; gradients flow through it"""
-        if wants_numbers(sys._getframe(1).f_globals.get("__name__")):
+        if wants_numbers(getframe(1).f_globals.get("__name__")):
             return memory_of(self).copy(order)
         return apply(COPY, (self, order))
 
@@ -284,7 +281,7 @@ class ArrayMethods:
         if not args and not options:
             return apply(GETITEM, (self, ...))
         kind: Any = options["type"] if list(options) == ["type"] and not args else args[0] if len(args) == 1 else None
-        scope = sys._getframe(1).f_globals
+        scope = getframe(1).f_globals
         is_class = isinstance(kind, type)
         if "__keeps_nodes__" in scope and is_class and (kind is np.ndarray or issubclass(kind, NodeRole)):
             return self[...]
@@ -341,7 +338,7 @@ class ArrayMethods:
 
     def __getitem__(self, i: Any) -> Node:
         """``x[i]``, recorded; a view where NumPy gives one."""
-        if type(i) is ndarray and wants_numbers(sys._getframe(1).f_globals.get("__name__")):
+        if type(i) is ndarray and wants_numbers(getframe(1).f_globals.get("__name__")):
             return memory_of(self)[value_of(i)]
         return apply(GETITEM, (self, i))
 
@@ -365,7 +362,7 @@ def plain_method(name: str) -> Callable[..., Any]:
         if any(map(advise, options)):
             refuse_keywords(name, options)
         shadow = modes().shadow  # in a proof the numbers are those of the memory, where a library takes them
-        taken = shadow == TAKEN or (shadow and name in ("item", "tolist") and not is_users(sys._getframe(1)))
+        taken = shadow == TAKEN or (shadow and name in ("item", "tolist") and who(getframe(1)) not in USERS)
         x = plain_view(self) if taken else value_of(self)
         return getattr(x, name)(*value_of(args), **{k: value_of(v) for k, v in options.items()})
 

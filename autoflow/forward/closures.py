@@ -23,7 +23,6 @@ if ``labelled`` has no ``__array_function__``) an object is the array that it ke
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -36,7 +35,7 @@ from ..nodes.coercion import kept_in, plain_array, refuse_halfway
 from ..nodes.nodes import NodeRole, Operation, Variable, set_flags  # noqa: F401 - in the texts
 from ..nodes.records import Extras, Record  # noqa: F401 - in the texts
 from ..nodes.versions import COPY_BYTES, NEW, protect  # noqa: F401 - in the texts
-from ..program.callers import getframe, wants_numbers  # noqa: F401 - in the texts
+from ..program.callers import getframe, wants_numbers
 from ..program.places import Activation, enter  # noqa: F401 - in the texts
 from ..rules import RULES
 from ..table.blocks import FROM, UFUNCS  # noqa: F401 - in the texts
@@ -61,9 +60,8 @@ def is_anothers(function: Any, kinds: Any, operands: Any, writes: bool, hook: st
     Raises MixedArraysError if a history would be lost, or if the call ``writes`` into one of its arguments
     (``x *= quantity``): another class's result is not written into x.
     """
-    found = [
-        kind for kind in kinds if kind is not np.ndarray and not issubclass(kind, NodeRole) and has_own_hook(kind, hook)
-    ]
+    others = [kind for kind in kinds if kind is not np.ndarray and not issubclass(kind, NodeRole)]
+    found = [kind for kind in others if has_own_hook(kind, hook)]
     if not found or not (function in RULES or function in COMPOSED):
         return False
     loses = modes().recording and has_gradient(operands)
@@ -215,7 +213,7 @@ def reflected(forward: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     the gradient is refused.)"""
 
     def operate(y: Any, x: Any) -> Any:
-        if type(x) is ndarray and wants_numbers(module := sys._getframe(1).f_globals.get("__name__")):
+        if type(x) is ndarray and wants_numbers(module := getframe(1).f_globals.get("__name__")):
             refuse_halfway(module, y.requires_grad)
         return forward(x, y)
 

@@ -258,9 +258,8 @@ def set_layout(x: Any, name: str, new: Any) -> None:
     if name == "shape" and value.shape == x._value.shape:
         return
     if record is not None:
-        x._record = new_record(
-            RULES[np.reshape], (record,), (versions.FreedArray(x._value), value.shape, "C", None, value)
-        )
+        saved = versions.FreedArray(x._value), value.shape, "C", None, value
+        x._record = new_record(RULES[np.reshape], (record,), saved)
         x._record._name = getattr(record, "_name", None)
     shapes.set_layout_of(x, name, getattr(value, name))
     x._value = x._operand = value
@@ -384,9 +383,8 @@ def augmented_operator(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
     def inplace(x: Any, y: Any) -> Any:
         if not x.shape and is_number(x):
             return forward(x, y)
-        if getattr(type(y), "__array_ufunc__", NUMPYS_HOOK) not in HOOKS and is_anothers(
-            ufunc, (type(y),), (x, y), True
-        ):
+        hook = getattr(type(y), "__array_ufunc__", NUMPYS_HOOK)
+        if hook not in HOOKS and is_anothers(ufunc, (type(y),), (x, y), True):
             return NotImplemented
         if not hasattr(x, "_value"):
             write_numbers(x, lambda a: run(a, a, value_of(y)))

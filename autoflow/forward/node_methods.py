@@ -11,7 +11,6 @@ parameters with those of the functions.
 from __future__ import annotations
 
 import operator
-import sys
 from collections.abc import Callable, Sequence
 from functools import cache
 from types import FunctionType
@@ -26,7 +25,7 @@ from ..base.spellings import refuse_keywords
 from ..base.types import Array
 from ..nodes import nodes
 from ..nodes.nodes import Node, NodeRole, VariableRole, memory_of, plain_view, value_of
-from ..program.callers import carries_nodes, is_users, wants_numbers
+from ..program.callers import USERS, carries_nodes, getframe, wants_numbers, who
 from .takers import check_taker
 
 if TYPE_CHECKING:
@@ -66,7 +65,7 @@ def number(x: Any, kind: Any) -> Any:
     if switches.recording and getattr(x, "requires_grad", False):
         on_purpose = check_taker(x, kind, switches.strict)
         # By a function in C, which computes, or by a library, of which one cannot say what it does.
-        if switches.shadow and not (on_purpose and switches.shadow != TAKEN and is_users(sys._getframe(2))):
+        if switches.shadow and not (on_purpose and switches.shadow != TAKEN and who(getframe(2)) in USERS):
             return kind(plain_view(x))
     return kind(value_of(x))
 
@@ -119,16 +118,16 @@ class Protocol:
         return (plain_view(self).copy() if modes().shadow else value_of(self)).__dlpack__(**options)
 
     def __copy__(self) -> Node:
-        return copy_node(self, sys._getframe(1))
+        return copy_node(self, getframe(1))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Node:
-        return copy_node(self, sys._getframe(1))
+        return copy_node(self, getframe(1))
 
     @property
     def __pandas_priority__(self) -> int | None:
         """More than that of a Series, DataFrame or Index: ``series * node`` is computed by the node, as ``node *
         series`` is. Raises LostGradientError for ``series *= node``, which could keep the numbers only."""
-        frame = sys._getframe(1)
+        frame = getframe(1)
         for _ in range(4):
             if frame is None or not wants_numbers(frame.f_globals.get("__name__")):
                 break

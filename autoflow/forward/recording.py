@@ -1,8 +1,8 @@
 """From a call to a node: run the row on plain arrays, and record how.
 
 Operands come first: what an operation needs to know of each argument is its plain value, what its gradient flows to,
-and what may change. :func:`operand` looks at arguments that may be nodes, :func:`plain_option` at the others (an axis,
-a shape, an index).
+and what may change. :class:`Operands` looks at arguments that may be nodes, :func:`plain_option` at the others (an
+axis, a shape, an index).
 
 :func:`apply` is the general way, for every row, kind of operand and array type; ``closures.py`` writes out what it
 does for the calls that happen all the time, the look at the operands included. Both end in a node that has a record,
@@ -39,7 +39,7 @@ from .templates import written_out
 
 # ---------------------------------------------------------------- operands: what an operation needs of each argument
 
-ndarray = np.ndarray
+ndarray, set_flags = np.ndarray, nodes.set_flags
 REALS = frozenset({float, int, bool, np.float64, np.float32, np.float16, np.int64, np.int32, np.bool_})
 NUMBERS = REALS | {complex, np.complex128, np.complex64}
 
@@ -305,7 +305,7 @@ def compute_one(rule, x, parent, options, depth=4):
         node._view = (record, x) if release is None else view_link(record, x)
     else:
         node = result.view(Operation)
-    nodes.set_flags(node, False)
+    set_flags(node, False)
     node._value = node._operand = result
     node._record = record
     return node

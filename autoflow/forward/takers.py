@@ -30,7 +30,7 @@ from ..base.errors import LostGradientError
 from ..nodes.coercion import refuse_halfway
 from ..nodes.cuts import named
 from ..nodes.grads import read_once
-from ..program.callers import Caller, calling_module, getframe, wants_numbers, who
+from ..program.callers import USERS, Caller, calling_module, getframe, wants_numbers, who
 from ..program.places import variables_of
 from ..rules import RULES
 from ..rules.arithmetic import zero
@@ -229,7 +229,7 @@ def taker(frame: FrameType, instruction: Instruction, function: Any) -> str | No
     while caller is Caller.NUMPY and frame.f_back is not None:
         code, frame = frame.f_code, frame.f_back
         caller = who(frame)
-    if caller not in (Caller.USER, Caller.OURS):
+    if caller not in USERS:
         return None
     if code is None:
         return "an operator of a plain array and a list" if instruction.does == "operator" else carries(function)

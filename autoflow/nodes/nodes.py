@@ -15,7 +15,6 @@ NumPy's here, so that ``class Variable`` is ``VariableRole`` on top of ``numpy.n
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from functools import cache
 from types import FunctionType
@@ -84,7 +83,7 @@ class NodeRole:
     def value(self) -> np.ndarray:
         """The numbers as a plain array on the same memory; read-only for operations and constants, because derivatives
         may need them. ``x.value = a`` overwrites them, and derivatives that need the old ones notice."""
-        if (caller := sys._getframe(1).f_globals.get("__name__")) in READERS:
+        if (caller := getframe(1).f_globals.get("__name__")) in READERS:
             refuse_reader(caller, self, self.requires_grad)
         value: np.ndarray = value_of(self)
         return value if isinstance(self, VariableRole) and type(value) is np.ndarray else read_only(value)
@@ -161,7 +160,7 @@ class NodeRole:
     @property
     def grad(self) -> np.ndarray | MaybeNone:
         """dL/d(this node), as the last backward pass left it: a plain array of this node's shape and dtype, or None."""
-        refuse_missing_grad(self, sys._getframe(1))
+        refuse_missing_grad(self, getframe(1))
         return None
 
     def detach(self) -> Constant:
@@ -185,7 +184,7 @@ class NodeRole:
         """Rows, recorded."""
         if not self.shape:  # type: ignore[attr-defined]
             raise TypeError("iteration over a 0-d array")
-        if wants_numbers(sys._getframe(1).f_globals.get("__name__")):
+        if wants_numbers(getframe(1).f_globals.get("__name__")):
             return iter(memory_of(self))
         return (self[i] for i in range(len(self)))  # type: ignore[index, arg-type]
 
@@ -247,7 +246,7 @@ class VariableRole(NodeRole):
     def grad(self) -> np.ndarray | MaybeNone:
         """dL/dv summed over the passes since ``zero_grad()``: a plain array of v's shape and dtype, or None."""
         if (g := read_grad(self, self.dtype)) is None:  # type: ignore[attr-defined]
-            refuse_missing_grad(self, sys._getframe(1))
+            refuse_missing_grad(self, getframe(1))
         return g
 
     @grad.setter
@@ -340,7 +339,7 @@ class OperationRole(NodeRole):
         record = current_record(self)
         g = read_grad(record, record.dtype) if record is not None else None
         if g is None:
-            refuse_missing_grad(self, sys._getframe(1))
+            refuse_missing_grad(self, getframe(1))
         return g
 
     @grad.setter

@@ -95,14 +95,10 @@ def is_listed(module: str | None, names: Iterable[str]) -> bool:
     return module is not None and any([f"{module}.".startswith(f"{name}.") for name in names])
 
 
-class Caller(enum.Enum):
-    """Whose code calls."""
-
-    USER = enum.auto()  # is not installed as a package
-    OURS = enum.auto()  # calls NumPy on behalf of the user
-    NUMPY = enum.auto()
-    NUMBERS = enum.auto()  # see wants_numbers
-    LIBRARY = enum.auto()  # Python's own, or another package
+# Whose code calls: that of the user, which is not installed as a package; ours, on behalf of the user; NumPy's; that of
+# a library which wants numbers; Python's own, or that of another package.
+Caller = enum.Enum("Caller", "USER OURS NUMPY NUMBERS LIBRARY")
+USERS = Caller.USER, Caller.OURS
 
 
 def who(frame: FrameType) -> Caller:
@@ -122,11 +118,6 @@ def whose(module: str | None, file: str) -> Caller:
     if is_listed(module, (PACKAGE, "numpy")):
         return Caller.OURS if is_listed(module, (PACKAGE,)) else Caller.NUMPY
     return Caller.LIBRARY if is_library(file) else Caller.USER
-
-
-def is_users(frame: FrameType) -> bool:
-    """Is it the user's code, or autoflow's on behalf of the user?"""
-    return who(frame) in (Caller.USER, Caller.OURS)
 
 
 def of_library(module: str | None) -> bool:

@@ -13,7 +13,7 @@ What is known of a call lies among the local variables of its frame, under a nam
 with the frame, however the call ends. (Of a call that ends in an exception nobody tells us.)
 
 There is no error under ``af.no_grad()``, nor inside ``af.grad`` and its kin, which prove the whole function, nor of
-modules that want numbers (``nodes/coercion.py`` lists them with reasons), nor of statistical tests, whose results have
+modules that want numbers (``program/callers.py`` lists them with reasons), nor of statistical tests, whose results have
 a ``statistic`` and a ``pvalue``.
 """
 
@@ -38,13 +38,12 @@ from ..base.modes import CHANGED, modes
 from ..base.numbering import now
 from ..nodes.nodes import NodeRole, gradient_target
 from ..nodes.records import from_outside
-from ..program.callers import NUMBERS, PACKAGE, is_library, is_listed, where
+from ..program.callers import NUMBERS, PACKAGE, getframe, is_library, is_listed, where
 from ..program.places import LATER
 from ..table.outside import OUT_OF_SCOPE
 
 python: Any = getattr(sys, "monitoring", None)
 module_at: Any = getattr(sys, "_getframemodulename", None)
-getframe = sys._getframe
 VARIADIC = (inspect.CO_VARARGS, inspect.CO_VARKEYWORDS)
 CALL = "<call>"  # the key of the facts about a call
 SEARCHES = "scipy.optimize"  # its functions are watched, though they get plain numbers
