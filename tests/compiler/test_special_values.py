@@ -113,12 +113,17 @@ def test_reductions_of_one_number_are_made(dtype, engine):
         pytest.importorskip("llvmlite")
     x, _ = special(dtype)
     column = x[:, None]
-    for ufunc in REDUCED:
-        for axes, shape in ((1, column), ((0, 2), column.T[:, :, None]), (0, x[None])):
-            with np.errstate(all="ignore"):
-                ours = af.compile(lambda x, f=ufunc, a=axes: f.reduce(-x, axis=a) * 1.0, engine=engine)(shape)
-                check_bits(ours, ufunc.reduce(-shape, axis=axes), f"{ufunc} {axes}")
+    for axes, shape in ((1, column), ((0, 2), column.T[:, :, None]), (0, x[None])):
+
+        def f(x, axes=axes):
+            return [ufunc.reduce(-x, axis=axes) * 1.0 for ufunc in REDUCED]
+
+        with np.errstate(all="ignore"):
+            for ufunc, ours, expected in zip(REDUCED, af.compile(f, engine=engine)(shape), f(shape), strict=True):
+                check_bits(ours, expected, f"{ufunc} {axes}")
     with np.errstate(all="ignore"):
+        compiled = af.compile(lambda x: (np.sum(x), np.max(x), x.sum() + x), engine=engine, verify=False)
         for v in x:
-            ours = af.compile(lambda x: (np.sum(x), np.max(x), x.sum() + x), engine=engine, verify=False)(np.array(v))
-            check_bits(np.array(ours), np.array([np.sum(v), v, np.sum(np.array(v)) + v], dtype), f"{v}")
+            check_bits(
+                np.array(compiled(np.array(v))), np.array([np.sum(v), v, np.sum(np.array(v)) + v], dtype), f"{v}"
+            )
