@@ -62,12 +62,8 @@ ELSEWHERE = {
         ("scipy/bodies.py", "scipy/fft.py", "scipy/interpolate.py", "scipy/ndimage.py", "scipy/optimize.py",
          "scipy/proofs.py", "scipy/sparse/*", "scipy/spatial/*"),
         ("scipy/test_mirrors.py", "SciPy's functions, run on nodes, go through all of them")),
-    "scipy/integrate.py": ("test_scipy_twins.py test_integrate.py", "the twin of a SciPy module, compared with it"),
-    "scipy/linalg.py": ("test_scipy_linalg.py", "the twin of a SciPy module, compared with it"),
-    "scipy/signal.py": ("test_scipy_twins.py", "the twin of a SciPy module, compared with it"),
-    "scipy/special.py": ("test_scipy_twins.py", "the twin of a SciPy module, compared with it"),
     "scipy/stats/*": ("scipy/stats/test_continuous.py", "one table of distributions goes through all methods there"),
-    "table/*": ("rules", "what rows are made of: each row goes through it"),
+    "table/vjps.py": ("table/test_table.py rules", "what rows are made of: each row goes through it"),
     "transforms/evaluation.py": ("transforms/test_proofs.py", "all transforms begin with it, and with its proofs"),
     "transforms/gradient.py": ("transforms/test_transforms.py", "one table of functions goes through all transforms"),
     "transforms/jacobian.py": (

@@ -1,6 +1,6 @@
 """NumPy functions without a row, and how nodes answer them.
 
-Every public callable of NumPy is in exactly one list, and which ``tests/rules/test_outside.py`` checks:
+Every public callable of NumPy is in exactly one list, and which ``tests/table/test_outside.py`` checks:
 
     RULES, COMPOSED   differentiated: a row, or written with functions that have rows (``table.py``)
     ALLOCATORS        a new array to be filled, which remembers what is written into it (zeros_like)

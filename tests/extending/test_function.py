@@ -14,14 +14,7 @@ from autoflow.extending.custom import primitive, register_rule
 from autoflow.extending.function import Function
 from autoflow.table import table
 
-
-@pytest.fixture(autouse=True)
-def rows_as_before():
-    """Rows that a test adds are gone after it: other tests go through the table."""
-    before = dict(af.rules.RULES)
-    yield
-    for function in set(af.rules.RULES) - set(before):
-        del af.rules.RULES[function]
+pytestmark = pytest.mark.usefixtures("rows_as_before")
 
 
 class Square(Function):

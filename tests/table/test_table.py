@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -20,15 +19,7 @@ from autoflow.table.shapes import since
 from autoflow.table.table import MISSING, RULES, Rule, of, primitive, rule
 
 Array = Any
-
-
-@pytest.fixture
-def scratch() -> Iterator[None]:
-    """Rows that a test adds are gone afterwards."""
-    before = dict(RULES)
-    yield
-    RULES.clear()
-    RULES.update(before)
+pytestmark = pytest.mark.usefixtures("rows_as_before")
 
 
 @primitive
@@ -130,7 +121,7 @@ def test_unknown_keyword_is_refused_by_name() -> None:
     assert "x.value" in str(caught.value), "and what to do instead"
 
 
-def test_arguments_given_twice_or_too_many_or_not_at_all_are_refused(scratch: None) -> None:
+def test_arguments_given_twice_or_too_many_or_not_at_all_are_refused() -> None:
     row = write()
     with pytest.raises(NoRuleError, match="scale= given twice"):
         row.bind((1, 2, 3), {"scale": 4})
@@ -153,20 +144,20 @@ def test_no_keyword_is_ignored(row: Rule) -> None:
                 row.bind((0.0,) * row.required, {parameter.name: 1})
 
 
-def test_signature_is_what_a_user_may_write(scratch: None) -> None:
+def test_signature_is_what_a_user_may_write() -> None:
     assert write().signature() == "affine(x, y, scale=1.0, shift=0.0)"
 
 
 # -- how a row is written --------------------------------------------------------------------------------------------
 
 
-def test_row_written_twice_is_refused(scratch: None) -> None:
+def test_row_written_twice_is_refused() -> None:
     write()
     with pytest.raises(ValueError, match="affine: written twice"):
         write()
 
 
-def test_derivative_of_no_operand_is_refused(scratch: None) -> None:
+def test_derivative_of_no_operand_is_refused() -> None:
     with pytest.raises(ValueError, match=r"affine: .*a derivative of no operand"):
         write(q=lambda g: g)
     with pytest.raises(ValueError, match="affine"):
@@ -174,7 +165,7 @@ def test_derivative_of_no_operand_is_refused(scratch: None) -> None:
     assert affine not in RULES
 
 
-def test_derivative_of_something_unknown_is_refused(scratch: None) -> None:
+def test_derivative_of_something_unknown_is_refused() -> None:
     with pytest.raises(KeyError):
         write(x=lambda g, nonsense: g)
 
@@ -219,7 +210,7 @@ def test_keeps_what_the_live_derivatives_read(function: Any, live: tuple[bool, .
     assert row.must_save(live) == frozenset(places)
 
 
-def test_options_that_derivatives_read_are_among_them(scratch: None) -> None:
+def test_options_that_derivatives_read_are_among_them() -> None:
     assert write().must_save((True, False)) == {1, 2}  # y and scale
     assert RULES[affine].must_save((False, False)) == frozenset()
 
@@ -245,7 +236,7 @@ def _glued(g: Array, k: int, xs: Any, xs_shape: Any, axis: int) -> Array:
     return g[start : start + xs_shape[k][axis]] + 0 * xs[k]
 
 
-def test_of_arity_makes_one_row_per_length(scratch: None) -> None:
+def test_of_arity_makes_one_row_per_length() -> None:
     row = rule(glue, "*xs | axis=0", "glue", "$xs", xs=_glued)
     two, three = row.of_arity(2), row.of_arity(3)
     assert row.of_arity(2) is two
@@ -263,7 +254,7 @@ def test_of_arity_makes_one_row_per_length(scratch: None) -> None:
     assert np.array_equal(vjp(g, (*arrays, 0, g)), g[2:])
 
 
-def test_names_of_all_lengths_are_counted_together(scratch: None) -> None:
+def test_names_of_all_lengths_are_counted_together() -> None:
     rule(glue, "*xs | axis=0", "glue", "$xs", xs=_glued)
     af.reset()
     x = af.Variable(np.ones(2))
@@ -272,7 +263,7 @@ def test_names_of_all_lengths_are_counted_together(scratch: None) -> None:
     assert apply(RULES[glue], ([x, x],)).name == "glue_0"
 
 
-def test_every_array_of_a_sequence_gets_its_gradient(scratch: None) -> None:
+def test_every_array_of_a_sequence_gets_its_gradient() -> None:
     rule(glue, "*xs | axis=0", "glue", "$xs", xs=_glued)
     x, y = af.Variable([1.0, 2.0]), af.Variable([3.0])
     apply(RULES[glue], ([x, np.zeros(2), y, x],)).backward(np.arange(7.0))
@@ -292,12 +283,12 @@ def test_complex_pulls_conjugate_around_holomorphic_rows() -> None:
     assert row.complex_vjps() is row.complex_vjps(), "made once"
 
 
-def test_complex_pulls_of_other_rows_are_their_own(scratch: None) -> None:
+def test_complex_pulls_of_other_rows_are_their_own() -> None:
     row = write(holomorphic=False)
     assert row.complex_vjps() is row.vjps
 
 
-def test_complex_pulls_keep_absent_derivatives_absent(scratch: None) -> None:
+def test_complex_pulls_keep_absent_derivatives_absent() -> None:
     row = rule(affine, "x y | scale=1.0 shift=0.0", "a", "$x", x=lambda g, y, scale: g * y * scale)
     assert [vjp is None for vjp in row.complex_vjps()] == [False, True]
     assert row.needs[1] is None
@@ -313,7 +304,7 @@ def test_ufuncs_are_elementwise_and_generalised_ufuncs_are_not() -> None:
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3])
-def test_broadcasting_is_undone_for_every_number_of_values(scratch: None, n: int) -> None:
+def test_broadcasting_is_undone_for_every_number_of_values(n: int) -> None:
     """The table has a closure of its own for each of the common cases."""
     full: dict[int, Any] = {
         0: lambda g: g,

@@ -111,6 +111,20 @@ def test_gradients_come_back_in_the_container():
 # -- odeint ------------------------------------------------------------------------------------------------------------
 
 
+def test_times_starting_points_and_parameters_of_odeint():
+    """A pendulum that is pushed, with several losses along the way; values are SciPy's."""
+    pendulum = lambda y, t, length, push: np.stack([y[1], -np.sin(y[0]) / length + push[0] * np.cos(push[1] * t)])  # noqa: E731
+    weights = np.arange(8.0).reshape(4, 2) - 2.5
+    by = lambda solve: lambda y0, t, *args: np.sum(solve(pendulum, y0, t, args, **EXACT) * weights)  # noqa: E731
+    xs = np.array([0.5, 0.1]), np.array([0.0, 0.4, 1.0, 1.7]), np.array(0.8), np.array([0.3, 2.0])
+    check(by(af.integrate.odeint), *xs)
+    np.testing.assert_allclose(by(af.integrate.odeint)(*map(af.Variable, xs)), by(theirs.odeint)(*xs))
+    f = lambda a: af.integrate.odeint(lambda y, t, a: a * y, 1.0, [0.0, 2.0], (a,), **EXACT)[-1, 0]  # noqa: E731
+    np.testing.assert_allclose(af.grad(af.grad(f))(-0.5), 4 * np.exp(-1.0), rtol=1e-7)  # y = exp(a t)
+    with pytest.raises(TypeError, match="does not know full_output"):
+        af.integrate.odeint(lambda y, t: -y, af.Variable(1.0), [0.0, 1.0], full_output=True)
+
+
 def test_a_function_may_return_a_list():
     """As SciPy's users write it. A list with numbers and nodes in it counts as an array."""
     k = np.array([2.0, 0.3])

@@ -1,4 +1,4 @@
-"""af.special, af.signal, af.integrate: SciPy's values, and the derivatives that differences of them give."""
+"""af.special: SciPy's values, and the derivatives that differences of them give."""
 
 import numpy as np
 import pytest
@@ -87,87 +87,6 @@ def test_without_scipy_the_error_says_what_to_install(name):
         "except ImportError as error: print(error)\n"
     )
     assert f"af.{name} computes with SciPy, which is not installed: pip install scipy" in alone(code)
-
-
-# -- convolution in several dimensions --------------------------------------------------------------------------------
-
-
-def test_convolution_row():
-    import cases
-
-    from autoflow import signal
-    from autoflow.table.table import RULES
-
-    cases.check_row(RULES[signal.convolution])
-
-
-@pytest.mark.parametrize("mode", ["full", "same", "valid"])
-def test_convolution_by_fourier_transforms(mode):
-    from scipy import signal as theirs
-
-    from autoflow import signal as ours
-
-    y = np.array([[0.5, -1.0], [2.0, 0.3]])
-    check(lambda x: ours.convolve(x, y, mode, "fft"), lambda x: theirs.convolve(x, y, mode, "fft"), A)
-
-
-def test_convolution_of_half_precision():
-    from autoflow import signal
-
-    x = af.Variable(np.ones((2, 2), np.float16))
-    with pytest.raises(TypeError, match="no float16 of several axes"):
-        signal.convolve(x, x)
-
-
-# -- differential equations -------------------------------------------------------------------------------------------
-
-EXACT = {"rtol": 1e-11, "atol": 1e-11}
-
-
-def pendulum(y, t, length, push):
-    return np.stack([y[1], -np.sin(y[0]) / length + push[0] * np.cos(push[1] * t)])
-
-
-def test_odeint():
-    """y0, times and parameters, against differences of SciPy's solver; several losses along the way."""
-    from scipy.integrate import odeint as theirs
-
-    from autoflow.integrate import odeint as ours
-
-    y0, t, length, push = np.array([0.5, 0.1]), np.array([0.0, 0.4, 1.0, 1.7]), np.array(0.8), np.array([0.3, 2.0])
-    weights = np.arange(8.0).reshape(4, 2) - 2.5
-
-    def loss(solve, y0, t, length, push):
-        return (solve(pendulum, y0, t, (length, push), **EXACT) * weights).sum()
-
-    primals = [y0, t, length, push]
-    leaves = [af.Variable(x) for x in primals]
-    loss(ours, *leaves).backward()
-    for k, (leaf, x) in enumerate(zip(leaves, primals, strict=True)):
-        slope = np.zeros_like(x)
-        for i in np.ndindex(x.shape):
-            ends = []
-            for sign in (1, -1):
-                moved = [v.copy() for v in primals]
-                moved[k][i] += sign * 1e-5
-                ends.append(loss(theirs, *moved))
-            slope[i] = (ends[0] - ends[1]) / 2e-5
-        np.testing.assert_allclose(leaf.grad, slope, rtol=1e-6, atol=1e-6)
-
-
-def test_odeint_twice():
-    """y = exp(a t): d²y/da² = t² y."""
-    from autoflow.integrate import odeint
-
-    f = lambda a: odeint(lambda y, t, a: a * y, 1.0, [0.0, 2.0], (a,), **EXACT)[-1, 0]  # noqa: E731
-    np.testing.assert_allclose(af.grad(af.grad(f))(-0.5), 4 * np.exp(-1.0), rtol=1e-7)
-
-
-def test_odeint_refuses_what_it_does_not_know():
-    from autoflow.integrate import odeint
-
-    with pytest.raises(TypeError, match="does not know full_output"):
-        odeint(lambda y, t: -y, af.Variable(1.0), [0.0, 1.0], full_output=True)
 
 
 @pytest.mark.parametrize("masked", [800.0, 1e300, np.inf])
