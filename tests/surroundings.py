@@ -62,7 +62,7 @@ BITS = BROAD + names("""
     compiler/test_compile_rows.py compiler/test_compile_fuzz.py rules/test_composed.py nn/test_functions.py
     nn/test_layers.py nn/test_fused.py nn/test_plots.py backprop/test_reuse.py forward/test_replay.py
     backprop/test_checkpointing.py backprop/test_many_uses.py forward/test_inplace.py transforms/test_transforms.py
-    test_programs.py rules/test_kinks.py rules/test_fourier.py rules/test_special.py rules/test_reductions.py
+    test_programs.py rules/test_arithmetic.py rules/test_fourier.py rules/test_special.py rules/test_reductions.py
     rules/test_calculus.py forward/test_mixed_precision.py transforms/test_gradcheck.py rules/test_dtypes.py
 """)
 

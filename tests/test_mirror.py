@@ -57,7 +57,8 @@ ELSEWHERE = {
     "pictures/*": ("pictures", "tested by what is drawn: one file for each format, view and promise"),
     "program/source.py": ("program/test_names.py", "what an expression is, as its names say"),
     "program/watch.py": ("program/test_turns.py", "what it sees are the turns"),
-    "rules/*": ("rules", "rows: their tests are generated (rules/test_rules.py), what is special stands by subject"),
+    "rules/bessel.py": ("rules/test_special.py rules/test_special_edges.py", "rows for SciPy, generated"),
+    "rules/matrix_functions.py": ("scipy/test_linalg.py", "rows for SciPy, generated"),
     **dict.fromkeys(
         ("scipy/bodies.py", "scipy/fft.py", "scipy/interpolate.py", "scipy/ndimage.py", "scipy/optimize.py",
          "scipy/proofs.py", "scipy/sparse/*", "scipy/spatial/*"),

@@ -125,21 +125,6 @@ def test_where_with_one_argument_says_where():
     np.testing.assert_array_equal(places, [1, 3])
 
 
-@pytest.mark.parametrize("function", [np.quantile, np.percentile, np.nanquantile, np.nanpercentile])
-def test_weights_of_quantiles(function):
-    x, w = af.Variable([3.0, 1.0, 2.0, 4.0]), af.Variable([1.0, 2.0, 0.5, 1.0])
-    q = 0.6 if "quantile" in function.__name__ else 60
-    z = function(x, q, weights=w, method="inverted_cdf")
-    assert z.value == function(x.value, q, weights=w.value, method="inverted_cdf")
-    z.backward()
-    np.testing.assert_array_equal(x.grad, x.value == z.value)
-    np.testing.assert_array_equal(w.grad, 0.0)
-    two = function(x[:, None], [q, q / 2], axis=0, weights=w, method="inverted_cdf", keepdims=True)
-    assert two.shape == (2, 1, 1)
-    with pytest.raises(NoRuleError, match="overwrite_input"):
-        function(x, q, weights=w, method="inverted_cdf", overwrite_input=True)
-
-
 @pytest.mark.parametrize(
     ("call", "words"),
     [
