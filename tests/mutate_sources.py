@@ -62,7 +62,8 @@ OF_COMPILE = [
 OF_ARRAYS = ["backends", "test_interop.py", "nodes/test_foreign.py"]
 # The files of a room, and whose tests are theirs; the examples of docstrings belong to them, too.
 ROOMS: dict[str, tuple[list[str], list[str]]] = {
-    "optim": (["optim/*"], [f"optim/test_{name}.py" for name in ("optim", "lbfgs", "accumulation", "precision")]),
+    "optim": (["optim/*"],
+              [f"optim/test_{name}.py" for name in ("optimisers", "base", "lbfgs", "schedules", "precision")]),
     "nn": (["nn/functions.py", "nn/init.py", "nn/layers.py", "nn/losses.py"],
            [f"nn/test_{name}.py" for name in ("functions", "fused", "layers", "attention")]),
     "batching": (["batching/*"], OF_VMAP),

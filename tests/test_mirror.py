@@ -51,7 +51,6 @@ ELSEWHERE = {
     "nodes/printing.py": ("nodes/test_nodes.py", "what str and repr say of nodes"),
     "nodes/records.py": ("nodes/test_nodes.py backprop/test_engine.py", "what nodes remember, and the engine walks"),
     "nodes/versions.py": ("nodes/test_written_past.py forward/test_inplace.py", "seen only when something is written"),
-    "optim/*": ("optim/test_optim.py", "small files that are used together, compared with PyTorch together"),
     "parallel/engines.py": ("test_parallel.py test_parallel_engines.py", "by what af.data_parallel gives on each"),
     "parallel/tasks.py": ("test_parallel.py", "parts, sums and programs: by what af.data_parallel gives"),
     "pictures/*": ("pictures", "tested by what is drawn: one file for each format, view and promise"),

@@ -1,12 +1,13 @@
 """Optimisers, schedules and clipping: what is tried, and what PyTorch makes of it (tests/golden/optim.npz).
 
 The problem is a double well that is pushed about: its gradient is made of +, − and · only, so that every machine
-computes the same numbers. Where PyTorch is, ``AUTOFLOW_FREEZE=1 pytest tests/optim/test_optim.py`` writes the file anew
-(this one is of PyTorch 2.13.0).
+computes the same numbers. Where PyTorch is, ``AUTOFLOW_FREEZE=1 pytest tests/optim/test_optimisers.py`` writes the file
+anew (this one is of PyTorch 2.13.0).
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,14 @@ import numpy as np
 GOLDEN = Path(__file__).parent.parent / "golden" / "optim.npz"
 SHOWN = (1, 10, 100)  # the steps after which the parameters are looked at
 LIMITS = (0.1, 1.0, 1e3)  # for clipping by norm; all of it by 0.05 afterwards
+
+
+@functools.cache
+def golden() -> dict[str, Any]:
+    """PyTorch's results."""
+    with np.load(GOLDEN) as file:
+        return dict(file)
+
 
 # Each option of each optimiser alone, with a value that is not its default, then together.
 CASES: list[tuple[str, dict[str, Any]]] = [
