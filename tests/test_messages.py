@@ -346,15 +346,9 @@ def test_names_of_the_table_are_found_in_capitals_and_without(module):
 
 
 ELSEWHERE = {
-    "CrossEntropyLoss": "af.nn.cross_entropy",
-    "pi": "np.pi",
-    "fft": "np.fft",
-    "float32": "np.float32",
-    "lerp": "x + w",
-    "Linear": "af.nn.Linear",
-    "clamp": "np.clip(",
-    "sgd": "af.optim.SGD",
-}
+    "CrossEntropyLoss": "af.nn.cross_entropy", "pi": "np.pi", "fft": "np.fft", "float32": "np.float32", "lerp": "x + w",
+    "Linear": "af.nn.Linear", "clamp": "np.clip(", "sgd": "af.optim.SGD",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ELSEWHERE)

@@ -192,17 +192,14 @@ def test_a_class_may_be_a_function():
     assert evaluate(model, *blobs(), loss=Half, metrics={"half": Half})["half"] == 0.5
 
 
-@pytest.mark.parametrize(
-    ("loss", "error", "message"),
-    [
-        (lambda z, y: (z - 1) ** 2, TypeError, "loss has to be one number"),
-        (lambda z, y: (np.mean(z), 1), TypeError, "loss has to be one number"),
-        (lambda z, y: None, TypeError, "loss has to be one number.*None"),
-        (lambda z, y: float(np.mean(z)), LostGradientError, "plain number"),
-        (lambda z, y: np.mean(z).value, LostGradientError, "plain number"),
-        (nn.cross_entropy, TypeError, "^m has to be one number"),
-    ],
-)
+@pytest.mark.parametrize(("loss", "error", "message"), [
+    (lambda z, y: (z - 1) ** 2, TypeError, "loss has to be one number"),
+    (lambda z, y: (np.mean(z), 1), TypeError, "loss has to be one number"),
+    (lambda z, y: None, TypeError, "loss has to be one number.*None"),
+    (lambda z, y: float(np.mean(z)), LostGradientError, "plain number"),
+    (lambda z, y: np.mean(z).value, LostGradientError, "plain number"),
+    (nn.cross_entropy, TypeError, "^m has to be one number"),
+])  # fmt: skip
 def test_a_loss_and_a_metric_are_one_number(loss, error, message):
     model, settings = setup(metrics={"m": lambda z, y: z})
     with pytest.raises(error, match=message):
@@ -293,16 +290,10 @@ def test_evaluating_needs_a_target_for_each_example(m, n):
         evaluate(np.abs, np.ones(m), np.ones(n), nn.mse_loss)
 
 
-@pytest.mark.parametrize(
-    ("scores", "labels"),
-    [
-        (np.eye(3), np.arange(3)[:, None]),
-        (np.eye(3), np.eye(3)),
-        (np.ones((4, 1)), np.ones(4)),
-        (np.ones(4), np.ones(4)),
-        (np.ones((4, 2, 5)), np.ones(4)),
-    ],
-)
+@pytest.mark.parametrize(("scores", "labels"), [
+    (np.eye(3), np.arange(3)[:, None]), (np.eye(3), np.eye(3)), (np.ones((4, 1)), np.ones(4)), (np.ones(4), np.ones(4)),
+    (np.ones((4, 2, 5)), np.ones(4)),
+])  # fmt: skip
 def test_accuracy_compares_each_example_with_its_label(scores, labels):
     with pytest.raises(InputError, match="accuracy"):
         accuracy(scores, labels)

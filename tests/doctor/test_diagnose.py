@@ -57,11 +57,9 @@ SAID = {
     "computed_by_hand_and_written_nowhere": "nothing writes into it",
     "forgotten_parameter": "b never changes: no optimiser has it",
     "only_the_first_layer_is_given": "W2 never changes: no optimiser has it",
-    "name_of_a_loop": "Write into it: with af.no_grad(): w -= lr * w.grad",
-    "backward_twice": "backward() runs twice",
+    "name_of_a_loop": "Write into it: with af.no_grad(): w -= lr * w.grad", "backward_twice": "backward() runs twice",
     "losses_kept": "Keep the number: losses.append(float(loss))",
-    "running_sum": "Keep the number: total += float(loss)",
-    "moving_average": "Keep the number: total += float(loss)",
+    "running_sum": "Keep the number: total += float(loss)", "moving_average": "Keep the number: total += float(loss)",
     "parameter_behind_a_cut": "W has no part in",
     "loss_wrapped_again": "backward() starts at a leaf: numbers leave the graph at float(value) (line",
     "too_large_for_half_precision": "float16 ends at 6.55e+04: compute in a wider dtype",
@@ -120,7 +118,7 @@ SAID = {
     "sigmoid_of_a_sigmoid": "net(X) has passed a sigmoid, and another follows (line",
     "labels_that_begin_at_1": "nn.cross_entropy(X @ W, LABELS + sick)): cross_entropy: label 3 is not one of",
     "dead_below_another_layer": "relu passes 0 of 60 entries of X @ W1: W1 gets no gradient",
-}
+}  # fmt: skip
 
 
 CAUSES = (  # of a gradient that is lost: of each program one is said

@@ -644,12 +644,10 @@ def sum_of(*xs):
 
 
 WITH_STEPS = {
-    "checkpoint": af.checkpoint(sum_of),
-    "data_parallel": af.data_parallel(sum_of, over=0, chunks=2, reduction="sum"),
+    "checkpoint": af.checkpoint(sum_of), "data_parallel": af.data_parallel(sum_of, over=0, chunks=2, reduction="sum"),
     "Total": type("Total", (Function,), {"forward": staticmethod(lambda ctx, *xs: sum_of(*xs))}).apply,
-    "created": lambda *xs: af.Operation.create_node(1.0, "created", *xs),
-    "stack": lambda *xs: np.stack(xs),
-}
+    "created": lambda *xs: af.Operation.create_node(1.0, "created", *xs), "stack": lambda *xs: np.stack(xs),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", WITH_STEPS)

@@ -68,11 +68,9 @@ def test_nothing_public_is_inherited_unawares(name):
 
 
 READ = {
-    "data": memoryview.tobytes,
-    "ctypes": lambda c: c.data,
-    "to_device": lambda f: f("cpu").tolist(),
+    "data": memoryview.tobytes, "ctypes": lambda c: c.data, "to_device": lambda f: f("cpu").tolist(),
     "base": lambda b: None,
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", array_methods.KEPT.split())

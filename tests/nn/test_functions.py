@@ -499,20 +499,14 @@ def test_no_loss_hides_a_number_that_is_none(name):
 # -- half precision: computed in single precision, as PyTorch does, and rounded once
 
 HALF = {
-    "layer_norm": lambda x: nn.layer_norm(x, 600),
-    "group_norm": lambda x: nn.group_norm(x, 3),
+    "layer_norm": lambda x: nn.layer_norm(x, 600), "group_norm": lambda x: nn.group_norm(x, 3),
     "batch_norm": lambda x: nn.batch_norm(x, training=True),
     "batch_norm in use": lambda x: nn.batch_norm(x, np.full(600, -5e4), np.full(600, 1e4)),
-    "softmax": lambda x: nn.softmax(x / 1000),
-    "softmax along the first axis": lambda x: nn.softmax(x.T / 1000, 0),
-    "log_softmax along the first axis": lambda x: nn.log_softmax(x.T / 1000, 0),
-    "gelu": lambda x: nn.gelu(x, "tanh"),
-    "gelu by erf": nn.gelu,
-    "elu": nn.elu,
-    "silu": nn.silu,
-    "softplus": nn.softplus,
+    "softmax": lambda x: nn.softmax(x / 1000), "softmax along the first axis": lambda x: nn.softmax(x.T / 1000, 0),
+    "log_softmax along the first axis": lambda x: nn.log_softmax(x.T / 1000, 0), "gelu": lambda x: nn.gelu(x, "tanh"),
+    "gelu by erf": nn.gelu, "elu": nn.elu, "silu": nn.silu, "softplus": nn.softplus,
     "softplus with a bend": lambda x: nn.softplus(x, 50.0),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("size", [1.0, 300.0, 10_000.0])

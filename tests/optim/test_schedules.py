@@ -20,12 +20,9 @@ def rates(schedule, n):
 
 
 SCHEDULES = {
-    "step_decay": optim.step_decay(3, 0.5),
-    "cosine": optim.cosine(12, 0.1),
-    "warm_up": optim.warm_up(4, start=0.25),
-    "warm_up, cosine": optim.warm_up(4, optim.cosine(8, 0.1), start=0.25),
-    "linear": optim.linear(9, 0.2),
-}
+    "step_decay": optim.step_decay(3, 0.5), "cosine": optim.cosine(12, 0.1), "warm_up": optim.warm_up(4, start=0.25),
+    "warm_up, cosine": optim.warm_up(4, optim.cosine(8, 0.1), start=0.25), "linear": optim.linear(9, 0.2),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", SCHEDULES)

@@ -16,17 +16,14 @@ S = np.array(1.25)
 parts = lambda f: lambda *xs: np.concatenate([np.ravel(z) for z in f(*xs)])  # noqa: E731 - used in a table
 
 
-@pytest.mark.parametrize(
-    ("f", "xs"),
-    [
-        (lambda x, y: np.diff(x, prepend=y, append=[1.0, 2.0]), (V, S)),
-        (lambda x, y: np.diff(x, n=2, axis=0, append=y), (A, A[:1])),
-        (lambda x, y: np.ediff1d(x, to_begin=y, to_end=[1.0, 2.0]), (V, S)), (lambda x: np.ediff1d(x, 3.0), (V,)),
-        (parts(lambda x, p: np.gradient(x, p, 0.5)), (A, P[:3])),
-        (lambda x: np.gradient(x, [0.0, 1.0, 2.0, 3.0, 4.0]), (V,)), (lambda x: np.gradient(x, [0, 1, 3, 4, 6]), (V,)),
-        (lambda x: np.convolve([1, 2], x, "same"), (V,)),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("f", "xs"), [
+    (lambda x, y: np.diff(x, prepend=y, append=[1.0, 2.0]), (V, S)),
+    (lambda x, y: np.diff(x, n=2, axis=0, append=y), (A, A[:1])),
+    (lambda x, y: np.ediff1d(x, to_begin=y, to_end=[1.0, 2.0]), (V, S)), (lambda x: np.ediff1d(x, 3.0), (V,)),
+    (parts(lambda x, p: np.gradient(x, p, 0.5)), (A, P[:3])),
+    (lambda x: np.gradient(x, [0.0, 1.0, 2.0, 3.0, 4.0]), (V,)), (lambda x: np.gradient(x, [0, 1, 3, 4, 6]), (V,)),
+    (lambda x: np.convolve([1, 2], x, "same"), (V,)),
+])  # fmt: skip
 def test_values_and_derivatives(f, xs):
     check(f, *xs)
 

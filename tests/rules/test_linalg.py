@@ -154,17 +154,13 @@ def test_errors_are_numpys(call, error):
 # -- derivatives of what is composed, and of single results -----------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("f", "xs"),
-    [
-        (lambda x: np.linalg.svd(x)[0][:, :2], (T,)), (lambda x: (u := np.linalg.svd(x).U[:, 2:]) @ u.T, (T,)),
-        (lambda x: (v := np.linalg.svd(x).Vh[2:]).T @ v, (W,)),
-        (lambda x: np.linalg.svd(x, compute_uv=False, hermitian=True), (A - 6 * np.eye(3),)),
-        (lambda x, y: np.linalg.multi_dot([y, x, x, y]), (A, V)),
-        (lambda x, y: np.linalg.multi_dot([x, y, W, T]), (A, B)),
-        *[(lambda x, p=p: np.linalg.cond(x, p), (A,)) for p in (None, -2, 1, "fro", "nuc")],
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("f", "xs"), [
+    (lambda x: np.linalg.svd(x)[0][:, :2], (T,)), (lambda x: (u := np.linalg.svd(x).U[:, 2:]) @ u.T, (T,)),
+    (lambda x: (v := np.linalg.svd(x).Vh[2:]).T @ v, (W,)),
+    (lambda x: np.linalg.svd(x, compute_uv=False, hermitian=True), (A - 6 * np.eye(3),)),
+    (lambda x, y: np.linalg.multi_dot([y, x, x, y]), (A, V)), (lambda x, y: np.linalg.multi_dot([x, y, W, T]), (A, B)),
+    *[(lambda x, p=p: np.linalg.cond(x, p), (A,)) for p in (None, -2, 1, "fro", "nuc")],
+])  # fmt: skip
 def test_derivatives(f, xs):
     check(f, *xs)
 
@@ -218,14 +214,9 @@ def minors(x):
 
 RANK_TWO = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0]])
 SINGULAR = [
-    RANK_TWO,
-    LOW_RANK,
-    np.zeros((3, 3)),
-    np.diag([1.0, 0.0, 2.0]),
-    np.array([[0.0]]),
-    np.zeros((2, 2)),
+    RANK_TWO, LOW_RANK, np.zeros((3, 3)), np.diag([1.0, 0.0, 2.0]), np.array([[0.0]]), np.zeros((2, 2)),
     np.diag([1.0, 1e-300, 1e-12]),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("x", SINGULAR)

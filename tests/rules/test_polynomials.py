@@ -13,15 +13,12 @@ A = np.array([[1.5, -2.0, 0.5, 1.0], [3.0, 0.25, -1.0, 2.0], [0.3, -0.7, 1.1, -1
 S = np.array(1.25)
 
 
-@pytest.mark.parametrize(
-    ("f", "xs"),
-    [
-        (lambda x: np.polyadd(x, 1), (V,)), (lambda x, k: np.polyint(x, 3, k=k), (V, S)),
-        (lambda x: np.abs(np.poly(np.roots(x))), (V,)), (lambda y: np.polyfit(P, y, 2), (V,)),
-        (lambda x, y: np.polyfit(x, y, 1, w=W), (P, A[:2].reshape(-1)[:5, None] + P[:, None] * P[:2])),
-        (lambda x: np.polyfit(x, V, 1, cov="unscaled")[1], (P,)),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("f", "xs"), [
+    (lambda x: np.polyadd(x, 1), (V,)), (lambda x, k: np.polyint(x, 3, k=k), (V, S)),
+    (lambda x: np.abs(np.poly(np.roots(x))), (V,)), (lambda y: np.polyfit(P, y, 2), (V,)),
+    (lambda x, y: np.polyfit(x, y, 1, w=W), (P, A[:2].reshape(-1)[:5, None] + P[:, None] * P[:2])),
+    (lambda x: np.polyfit(x, V, 1, cov="unscaled")[1], (P,)),
+])  # fmt: skip
 def test_polynomials(f, xs):
     check(f, *xs, rtol=1e-6)
 

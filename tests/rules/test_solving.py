@@ -24,13 +24,12 @@ def solve(x, **options):
 
 
 FUNCTIONS = {
-    "pinv rcond": lambda x: np.linalg.pinv(x, rcond=RCOND),
-    "pinv rtol": lambda x: np.linalg.pinv(x, rtol=RCOND),
+    "pinv rcond": lambda x: np.linalg.pinv(x, rcond=RCOND), "pinv rtol": lambda x: np.linalg.pinv(x, rtol=RCOND),
     "pinv of a stack": lambda x: np.linalg.pinv(np.stack([x, 2 * x, x]), rcond=[RCOND, RCOND, 2]),
     "hermitian": lambda x: np.linalg.pinv(x @ np.conjugate(x).mT, rcond=RCOND**2, hermitian=True),
     "lstsq": lambda x: solve(x, rcond=RCOND),
     "lstsq, one column": lambda x: np.linalg.lstsq(x, RIGHT[: len(x), 0], rcond=RCOND)[0],
-}
+}  # fmt: skip
 CASES = [
     pytest.param(f, spectrum, shape, kind, id=f"{f} {spectrum} {shape[0]}x{shape[1]} {kind}")
     for f, spectrum, shape, kind in every_pair(FUNCTIONS, SPECTRA, SHAPES, ("real", "complex"))

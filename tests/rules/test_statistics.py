@@ -73,20 +73,17 @@ def test_weights_of_quantiles(function):
         function(x, q, weights=w, method="inverted_cdf", overwrite_input=True)
 
 
-@pytest.mark.parametrize(
-    ("f", "xs"),
-    [
-        (lambda w: np.average([1, 2, 3, 4, 5], weights=w), (W,)), (np.cov, (V, P)),
-        (lambda x, w: np.cov(x, aweights=w), (A, W[:4])), (lambda x: np.cov(x, fweights=[1, 2, 1, 3]), (A,)),
-        (np.corrcoef, (V, P)), (lambda x: np.histogram(x, 3)[1], (P,)),
-        (lambda x: np.histogram(x, 3, density=True)[0], (P,)), (lambda x: np.histogram(x, "sqrt")[1], (P,)),
-        (lambda x: np.histogram(P, 4, (x[0], 9.0))[1], (V,)),
-        (lambda x: np.histogram(P, af.array([-9.0, 1.7 + 0.1 * x[0], 9.0]), density=True)[0], (V,)),
-        (parts(lambda x, w: np.histogram(x, 3, None, True, w)), (P, W)),
-        (lambda x: np.histogramdd([x, P], [2, 3])[1][0], (W,)),
-        (lambda x, w: np.histogramdd(np.stack([x, P], 1), 2, density=True, weights=w)[0], (W, P)),
-        (lambda x: np.histogram2d(x, P, 3)[1], (W,)),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("f", "xs"), [
+    (lambda w: np.average([1, 2, 3, 4, 5], weights=w), (W,)), (np.cov, (V, P)),
+    (lambda x, w: np.cov(x, aweights=w), (A, W[:4])), (lambda x: np.cov(x, fweights=[1, 2, 1, 3]), (A,)),
+    (np.corrcoef, (V, P)), (lambda x: np.histogram(x, 3)[1], (P,)),
+    (lambda x: np.histogram(x, 3, density=True)[0], (P,)), (lambda x: np.histogram(x, "sqrt")[1], (P,)),
+    (lambda x: np.histogram(P, 4, (x[0], 9.0))[1], (V,)),
+    (lambda x: np.histogram(P, af.array([-9.0, 1.7 + 0.1 * x[0], 9.0]), density=True)[0], (V,)),
+    (parts(lambda x, w: np.histogram(x, 3, None, True, w)), (P, W)),
+    (lambda x: np.histogramdd([x, P], [2, 3])[1][0], (W,)),
+    (lambda x, w: np.histogramdd(np.stack([x, P], 1), 2, density=True, weights=w)[0], (W, P)),
+    (lambda x: np.histogram2d(x, P, 3)[1], (W,)),
+])  # fmt: skip
 def test_averages_and_sums_of_weights(f, xs):
     check(f, *xs, rtol=1e-6)

@@ -125,15 +125,12 @@ def test_where_with_one_argument_says_where():
     np.testing.assert_array_equal(places, [1, 3])
 
 
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [
-        (lambda x: np.matmul(x, x.T, axis=0), "axis="), (lambda x: np.matmul(x, x.T, keepdims=True), "keepdims="),
-        (lambda x: np.vecdot(x, x, axis=0, axes=[(0,), (0,), ()]), "axis"),
-        (lambda x: np.matmul(x, x[0], axes=[(0, 1), (0,), (0,)]), "axes="),
-        (lambda x: np.vecdot(x, x, axes=[(0, 1), 0]), "axes="),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("call", "words"), [
+    (lambda x: np.matmul(x, x.T, axis=0), "axis="), (lambda x: np.matmul(x, x.T, keepdims=True), "keepdims="),
+    (lambda x: np.vecdot(x, x, axis=0, axes=[(0,), (0,), ()]), "axis"),
+    (lambda x: np.matmul(x, x[0], axes=[(0, 1), (0,), (0,)]), "axes="),
+    (lambda x: np.vecdot(x, x, axes=[(0, 1), 0]), "axes="),
+])  # fmt: skip
 def test_axes_that_do_not_fit_are_refused(call, words):
     with pytest.raises(TypeError, match=words):
         call(af.Variable(A))

@@ -34,13 +34,8 @@ PLACES = np.arange(8)
 # -- rows --------------------------------------------------------------------------------------------------------------
 
 ROWS = [
-    linalg.packed_lu,
-    linalg.factor_solve,
-    fft.orthogonal,
-    sparse.product,
-    sparse_linalg.sparse_solve,
-    signal.recursive,
-]
+    linalg.packed_lu, linalg.factor_solve, fft.orthogonal, sparse.product, sparse_linalg.sparse_solve, signal.recursive,
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("function", ROWS, ids=lambda f: f.__name__)
@@ -51,32 +46,22 @@ def test_row(function):
 # -- under every transform ---------------------------------------------------------------------------------------------
 
 EVERYWHERE = {
-    "skew": stats.skew,
-    "kurtosis": stats.kurtosis,
-    "gmean": stats.gmean,
-    "zscore": stats.zscore,
-    "simpson": lambda v: af.integrate.simpson(v),
-    "softmax": special.softmax,
-    "frozen": lambda v: stats.norm(v, 1.0).logpdf(0.3),
-    "filtfilt": lambda v: signal.filtfilt(B, A, v, padlen=3),
-    "lfilter": lambda v: signal.lfilter(B, A, v),
-    "gaussian_filter": lambda v: ndimage.gaussian_filter(v, 1.0),
+    "skew": stats.skew, "kurtosis": stats.kurtosis, "gmean": stats.gmean, "zscore": stats.zscore,
+    "simpson": lambda v: af.integrate.simpson(v), "softmax": special.softmax,
+    "frozen": lambda v: stats.norm(v, 1.0).logpdf(0.3), "filtfilt": lambda v: signal.filtfilt(B, A, v, padlen=3),
+    "lfilter": lambda v: signal.lfilter(B, A, v), "gaussian_filter": lambda v: ndimage.gaussian_filter(v, 1.0),
     "map_coordinates": lambda v: ndimage.map_coordinates(v, [[0.3, 2.2]], order=3),
-    "csr @ x": lambda v: sparse.csr_array(MATRIX) @ v,
-    "x @ csr": lambda v: v @ sparse.csr_array(MATRIX),
+    "csr @ x": lambda v: sparse.csr_array(MATRIX) @ v, "x @ csr": lambda v: v @ sparse.csr_array(MATRIX),
     "dia @ x": lambda v: sparse.dia_array((np.stack([v, v]), [0, 1]), shape=(8, 8)) @ v,
     "factorized": lambda v: sparse_linalg.factorized(MATRIX.tocsc())(v),
     "data": lambda v: sparse.csr_array((v, (PLACES, PLACES[::-1])), shape=(8, 8)) @ np.ones(8),
-    "spsolve": lambda v: sparse_linalg.spsolve(MATRIX, v),
-    "dct": fft.dct,
-    "pdist": lambda v: distance.pdist(v.reshape(4, 2)),
-    "toeplitz": lambda v: linalg.toeplitz(v) @ v,
+    "spsolve": lambda v: sparse_linalg.spsolve(MATRIX, v), "dct": fft.dct,
+    "pdist": lambda v: distance.pdist(v.reshape(4, 2)), "toeplitz": lambda v: linalg.toeplitz(v) @ v,
     "hankel": lambda v: linalg.hankel(v) @ v,
     "correlate2d": lambda v: signal.correlate2d(v.reshape(2, 4), [[1.0, 2.0], [3.0, 4.0]], "same", "symm"),
     "upfirdn": lambda v: signal.upfirdn(v[:3], v, 3, 2, mode="wrap"),
-    "csr * x": lambda v: (sparse.csr_array(MATRIX) * v) @ v,
-    "cosm": lambda v: linalg.cosm(np.outer(v[:3], v[:3])),
-}
+    "csr * x": lambda v: (sparse.csr_array(MATRIX) * v) @ v, "cosm": lambda v: linalg.cosm(np.outer(v[:3], v[:3])),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", EVERYWHERE)
@@ -239,9 +224,8 @@ def test_what_does_not_move_as_nodes_do_is_refused():
 @pytest.mark.parametrize("call", [
     lambda m, v: m.skewnorm(v).pdf(x=0.3), lambda m, v: m.skewnorm(2.0, scale=v).logpdf(0.3),
     lambda m, v: m.norm(v, 1.0).pdf(x=0.3), lambda m, v: m.norm(0.0, v).interval(0.9)[1],
-    lambda m, v: m.genpareto(v).ppf(q=0.3),
-    lambda m, v: m.norm.fit(np.array([0.3, 1.0]) * v)[1], lambda m, v: m.gamma(v).moment(2),
-    lambda m, v: m.norm(v).stats()[0],
+    lambda m, v: m.genpareto(v).ppf(q=0.3), lambda m, v: m.norm.fit(np.array([0.3, 1.0]) * v)[1],
+    lambda m, v: m.gamma(v).moment(2), lambda m, v: m.norm(v).stats()[0],
 ])  # fmt: skip
 def test_frozen_distributions_have_slopes(call):
     v = af.Variable(0.7)

@@ -17,15 +17,14 @@ import pytest
 PACKAGES = {  # the name to import, and what else a reason may call it
     "anywidget": "extra `widget`", "astropy": "astropy", "autograd": "autograd", "basedpyright": "basedpyright",
     "cloudpickle": "cloudpickle", "coverage": "coverage", "cupy": "CuPy", "dask": "Dask", "distributed": "distributed",
-    "ipykernel": "ipykernel", "IPython": "IPython", "jax": "JAX",
-    "jupyterlab": "jupyterlab", "jupyterlite_core": "JupyterLite",
-    "llvmlite": "llvmlite", "loky": "loky", "marimo": "marimo", "matplotlib": "matplotlib",
-    "micrograd": "micrograd", "mistune": "mistune", "mpi4py": "mpi4py",
-    "mygrad": "mygrad", "mypy": "mypy", "nbclient": "nbclient", "nbconvert": "nbconvert", "nbformat": "nbformat",
-    "numba": "numba", "pandas": "pandas", "PIL": "Pillow", "pdoc": "pdoc", "pint": "pint", "pygments": "Pygments",
-    "ruff": "ruff", "safetensors": "safetensors", "scipy": "SciPy",
-    "sklearn": "scikit-learn", "statsmodels": "statsmodels", "torch": "PyTorch", "xarray": "xarray", "yaml": "PyYAML",
-    "threadpoolctl": "threadpoolctl", "tqdm": "tqdm", "websocket": "websocket-client", "zarr": "Zarr",
+    "ipykernel": "ipykernel", "IPython": "IPython", "jax": "JAX", "jupyterlab": "jupyterlab",
+    "jupyterlite_core": "JupyterLite", "llvmlite": "llvmlite", "loky": "loky", "marimo": "marimo",
+    "matplotlib": "matplotlib", "micrograd": "micrograd", "mistune": "mistune", "mpi4py": "mpi4py", "mygrad": "mygrad",
+    "mypy": "mypy", "nbclient": "nbclient", "nbconvert": "nbconvert", "nbformat": "nbformat", "numba": "numba",
+    "pandas": "pandas", "PIL": "Pillow", "pdoc": "pdoc", "pint": "pint", "pygments": "Pygments", "ruff": "ruff",
+    "safetensors": "safetensors", "scipy": "SciPy", "sklearn": "scikit-learn", "statsmodels": "statsmodels",
+    "torch": "PyTorch", "xarray": "xarray", "yaml": "PyYAML", "threadpoolctl": "threadpoolctl", "tqdm": "tqdm",
+    "websocket": "websocket-client", "zarr": "Zarr",
 }  # fmt: skip
 PROGRAMS = ("chromium", "ffmpeg", "firefox", "Graphviz", "mpiexec", "node", "pdflatex")
 

@@ -269,12 +269,9 @@ def test_other_dtypes_of_a_ufunc_are_refused():
 
 
 PLAIN_INTO_NODES = [
-    lambda x: np.less(x, 0.0, out=x),
-    lambda x: np.isnan(0.0, out=x),
-    lambda x: np.logical_and.reduce(x, out=x[0]),
-    lambda x: np.all(x, out=x[0]),
-    lambda x: np.argmax(x, 0, af.Constant(0)),
-]
+    lambda x: np.less(x, 0.0, out=x), lambda x: np.isnan(0.0, out=x), lambda x: np.logical_and.reduce(x, out=x[0]),
+    lambda x: np.all(x, out=x[0]), lambda x: np.argmax(x, 0, af.Constant(0)),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("call", PLAIN_INTO_NODES)
@@ -370,12 +367,10 @@ def untold(a):
 
 
 UNKNOWN = {
-    r"np\.strings\.upper": np.strings.upper,
-    r"np\.char\.equal": np.char.equal,
-    r"np\.strings\.isalpha": np.strings.isalpha,
-    r"untold \(vectorized\)": np.frompyfunc(untold, 1, 1),
+    r"np\.strings\.upper": np.strings.upper, r"np\.char\.equal": np.char.equal,
+    r"np\.strings\.isalpha": np.strings.isalpha, r"untold \(vectorized\)": np.frompyfunc(untold, 1, 1),
     r".*untold": lambda x: x.__array_function__(untold, (type(x),), (x,), {}),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", UNKNOWN)

@@ -190,20 +190,11 @@ def test_examples_are_written_briefly() -> None:
 # -- what a row keeps in memory --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("function", "live", "kept"),
-    [
-        (np.add, (True, True), ""),
-        (np.add, (False, False), ""),
-        (np.multiply, (True, True), "xy"),
-        (np.multiply, (True, False), "y"),
-        (np.multiply, (False, True), "x"),
-        (np.divide, (True, False), "y"),
-        (np.divide, (False, True), "yz"),
-        (np.tanh, (True,), "z"),
-        (np.log, (True,), "x"),
-    ],
-)
+@pytest.mark.parametrize(("function", "live", "kept"), [
+    (np.add, (True, True), ""), (np.add, (False, False), ""), (np.multiply, (True, True), "xy"),
+    (np.multiply, (True, False), "y"), (np.multiply, (False, True), "x"), (np.divide, (True, False), "y"),
+    (np.divide, (False, True), "yz"), (np.tanh, (True,), "z"), (np.log, (True,), "x"),
+])  # fmt: skip
 def test_keeps_what_the_live_derivatives_read(function: Any, live: tuple[bool, ...], kept: str) -> None:
     row = RULES[function]
     places = [len(row.names) if letter == "z" else row.names.index(letter) for letter in kept]

@@ -78,16 +78,12 @@ def test_every_transform_as_of_the_function_written_out(transform):
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-13)
 
 
-@pytest.mark.parametrize(
-    "transform",
-    [
-        lambda f: af.vmap(af.grad(f, (0, 1)))(X, Y),
-        lambda f: af.vmap(f, (0, None))(X, 2.0),
-        lambda f: af.vmap(af.grad(af.grad(f)))(X, Y),
-        lambda f: [af.compile(af.grad(lambda x: np.sum(f(x, x) ** 2)))(x) for x in (X, Y)],
-        lambda f: af.compile(lambda x: af.hvp(lambda x: np.sum(f(x, x) ** 2), x, Y))(X),
-    ],
-)
+@pytest.mark.parametrize("transform", [
+    lambda f: af.vmap(af.grad(f, (0, 1)))(X, Y), lambda f: af.vmap(f, (0, None))(X, 2.0),
+    lambda f: af.vmap(af.grad(af.grad(f)))(X, Y),
+    lambda f: [af.compile(af.grad(lambda x: np.sum(f(x, x) ** 2)))(x) for x in (X, Y)],
+    lambda f: af.compile(lambda x: af.hvp(lambda x: np.sum(f(x, x) ** 2), x, Y))(X),
+])  # fmt: skip
 def test_batched_and_compiled(transform):
     for a, b in zip(*[af.tree_leaves(transform(f)) for f in (ruled(np.sin), plain)], strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-13)

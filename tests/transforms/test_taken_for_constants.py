@@ -34,10 +34,9 @@ NOT_TAKING = (
     "af.grad(lambda x: np.sum(other * x * x))(X)", "af.grad(lambda x: np.sum(af.Variable(V) * x))(X)",
 )  # fmt: skip
 PASSES = {
-    "backward": lambda loss, w: loss.backward(),
-    "gradients": lambda loss, w: af.gradients(loss),
+    "backward": lambda loss, w: loss.backward(), "gradients": lambda loss, w: af.gradients(loss),
     "gradients of w": lambda loss, w: af.gradients(loss, [w]),
-}
+}  # fmt: skip
 
 
 def given(source, reach, between=lambda w: None, is_older=False):

@@ -627,13 +627,10 @@ def test_complex_without_it():
 
 V, M, S = RNG.uniform(0.5, 1.5, 4), RNG.normal(size=(3, 3)) + 3 * np.eye(3), 0.7
 PEERS = [
-    ("np.sum(x * x)", "(x * x).sum()", V),
-    ("np.sum(np.sin(x) * np.exp(x))", "(torch.sin(x) * torch.exp(x)).sum()", V),
-    ("np.log(np.sum(np.exp(x)))", "torch.logsumexp(x, 0)", V),
-    ("np.prod(x)", "torch.prod(x)", V),
+    ("np.sum(x * x)", "(x * x).sum()", V), ("np.sum(np.sin(x) * np.exp(x))", "(torch.sin(x) * torch.exp(x)).sum()", V),
+    ("np.log(np.sum(np.exp(x)))", "torch.logsumexp(x, 0)", V), ("np.prod(x)", "torch.prod(x)", V),
     ("np.sum(np.cumsum(x) ** 2)", "(torch.cumsum(x, 0) ** 2).sum()", V),
-    ("np.sum(np.cumprod(x))", "torch.cumprod(x, 0).sum()", V),
-    ("np.sum(x[::2] ** 3)", "(x[::2] ** 3).sum()", V),
+    ("np.sum(np.cumprod(x))", "torch.cumprod(x, 0).sum()", V), ("np.sum(x[::2] ** 3)", "(x[::2] ** 3).sum()", V),
     ("np.sum(np.sort(x) * np.arange(4.0))", "(torch.sort(x)[0] * torch.arange(4.0)).sum()", V),
     ("np.max(x) * np.min(x)", "x.max() * x.min()", V),
     ("np.var(x) + np.std(x)", "x.var(correction=0) + x.std(correction=0)", V),
@@ -649,7 +646,7 @@ PEERS = [
     ("np.mean(np.maximum(x, 0.1) * x)", "(torch.clamp(x, min=0.1) * x).mean()", M),
     ("np.arctan2(np.sin(x), x**2)", "torch.arctan2(torch.sin(x), x**2)", S),
     ("np.log1p(x) ** x", "torch.log1p(x) ** x", S),
-]
+]  # fmt: skip
 
 
 @pytest.mark.peers
