@@ -5,6 +5,7 @@ import collections
 import dataclasses
 import enum
 import io
+import itertools
 import random
 import threading
 import types
@@ -59,6 +60,8 @@ NEW = {
     "array": lambda x: x * 2,
     "argument": lambda x: x,
     "view": lambda x: x[:1],
+    "many views": lambda x: (x, x[None].T, np.broadcast_to(x[0], (3, 2)), np.ones_like(x)),
+    "one value twice": lambda x: (x + 1, x + 1, (x + 1).reshape(2, 1)),
     "array from outside": lambda x: X,
     "array made inside": lambda x: np.arange(3.0),
     "Python's numbers": lambda x: (np.array_equal(x, X), np.allclose(x, 0.0), {"a": np.array_equiv(x, X)}),
@@ -147,6 +150,9 @@ def test_results_that_can_be_changed_are_new(f):
         expected = f(x)
         assert repr(result) == repr(expected)
         assert type(result) is type(expected)
+        arrays = [X, x, *[part for part in parts(result) if isinstance(part, np.ndarray)]]
+        assert not any([np.shares_memory(a, b) for a, b in itertools.combinations(arrays, 2)])
+        assert all([a.flags.writeable for a in arrays])
         before = [part for part in parts(result) if isinstance(part, (list, dict, np.ndarray, Pair))]
         spoil(result)
         again = [part for part in parts(compiled(x)) if isinstance(part, (list, dict, np.ndarray, Pair))]
