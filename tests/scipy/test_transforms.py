@@ -18,7 +18,6 @@ pytest.importorskip("scipy")
 import autoflow as af
 from autoflow.errors import AutoflowError
 
-sys.path.insert(0, str(Path(af.__file__).parent.parent / "docs"))
 sys.path.insert(0, str(Path(__file__).parent))
 import make_scipy
 from test_keywords import OPEN, differentiated
