@@ -39,7 +39,6 @@ ELSEWHERE = {
     "forward/operators.py": ("rules", "each row of the table goes through it"),
     "forward/recording.py": ("rules nodes/test_nodes.py", "each row of the table goes through it"),
     "implicit/equations.py": ("implicit/test_points.py implicit/test_optima.py", "what root and argmin are made of"),
-    "livepage/*": ("livepage", "a page: tested by what it says, and in the browser"),
     "lessons/exercises.py": ("test_lesson_questions.py", "checks of answers: all are asked and answered there"),
     "mypy_plugin.py": ("test_typing.py", "what mypy finds with it is tested there"),
     "nn/init.py": ("nn/test_layers.py", "the numbers with which layers begin"),

@@ -3,7 +3,6 @@
 ``AUTOFLOW_SHOTS=folder pytest tests/livepage`` leaves screenshots there, to be looked at.
 """
 
-import itertools
 import json
 import os
 import shutil
@@ -11,20 +10,18 @@ import socket
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
 import runtime
 from firefox import firefox
-from live_models import MODELS, model
+from live_models import MODELS, model, page_of
 from processes import in_node
 from seeds import by_day
 
 import autoflow as af
 from autoflow import nn
-from autoflow.errors import InputError
-from autoflow.livepage.page import LARGEST, script
+from autoflow.livepage.page import script
 from autoflow.pictures.model.style import DARK, LIGHT
 
 browser_test = [pytest.mark.browser, pytest.mark.slow, pytest.mark.xdist_group("browser")]
@@ -57,11 +54,6 @@ def processor_time(one, work):
     before = now()
     one.run(work)
     return now() - before
-
-
-def page_of(name, **options):
-    loss, predict, params, data, lr = model(name)
-    return af.live(loss, params, data, predict, **{"lr": lr, **options})
 
 
 def trained(name, rule, momentum=0.0):
@@ -506,193 +498,6 @@ def test_marimo_shows_the_widget():
 # -- what Python says
 
 
-def test_how_the_functions_are_called():
-    rng = np.random.default_rng(0)
-    x, t = rng.normal(size=(5, 2)), np.ones(5)
-    params = {"w": np.ones(2)}
-    for page in (
-        af.live(lambda w, x, t: np.mean((x @ w - t) ** 2), params, {"x": x, "t": t}, lambda w, x: x @ w),
-        af.live(lambda p, x, t: np.mean((x @ p["w"] - t) ** 2), params, (x, t), lambda p, x: x @ p["w"]),
-        af.live(lambda w, t, x: np.mean((x @ w - t) ** 2), params, {"x": x, "t": t}),
-    ):
-        assert page.reason is None
-        assert page.study.root.item() == pytest.approx(np.mean((x @ params["w"] - t) ** 2))
-    assert repr(page).startswith("<live page of loss: w (2,)")
-
-
-@dataclass
-class Layer:
-    w: np.ndarray
-    b: np.ndarray
-
-
-class Layers:
-    def __init__(self):
-        self.w = np.ones(3)
-
-
-MODEL = nn.Linear(2, 1, rng=np.random.default_rng(0))
-W, B = np.array([[0.5], [-0.25]]), np.array([0.125])
-CONTAINERS = {  # of the same numbers: the parameters, how the loss takes them, their names in the page
-    "a dict": ({"w": W, "b": B}, lambda p, x: x @ p["w"] + p["b"], ["w", "b"]),
-    "a list": ([W, B], lambda p, x: x @ p[0] + p[1], ["p[0]", "p[1]"]),
-    "nested": (
-        {"one": [W, {"b": B}]},
-        lambda p, x: x @ p["one"][0] + p["one"][1]["b"],
-        ["p['one'][0]", "p['one'][1]['b']"],
-    ),
-    "a dataclass": (Layer(W, B), lambda p, x: x @ p.w + p.b, ["p.w", "p.b"]),
-    "a model": ({"weight": W.T, "bias": B}, lambda p, x: nn.functional_call(MODEL, p, x), ["weight", "bias"]),
-    "an array": (np.vstack([W, B]), lambda p, x: x @ p[:2] + p[2], ["p"]),
-}
-
-
-@pytest.mark.parametrize("name", CONTAINERS)
-def test_parameters_are_in_the_loss_s_containers(name):
-    """The same loss in each, and data by their order, whatever options the loss has besides."""
-    params, predict, names = CONTAINERS[name]
-    x, t = np.array([[0.5, 1.0], [-1.0, 0.25], [1.0, -0.5]]), np.ones((3, 1))
-
-    def loss(p, x, t, power=2):
-        return np.mean((predict(p, x) - t) ** power)
-
-    page = af.live(loss, params, (x, t), lambda p, x: predict(p, x))
-    assert page.reason is None
-    assert [*page.params] == names
-    assert [*page.study.data] == ["x", "t"]
-    assert page.study.root.item() == pytest.approx(np.mean((x @ W + B - t) ** 2))
-    assert page.study.kind == "plane"
-
-
-def test_a_loss_may_have_no_data():
-    page = af.live(lambda x, y: (1 - x) ** 2 + 5 * (y - x**2) ** 2, {"x": -1.0, "y": 1.0}, predict=lambda x, y: x)
-    assert (page.reason, page.study.kind, page.about["data"]) == (None, None, [])
-    assert "makePrediction = null" in page.program
-
-
-def test_what_cannot_be_live_says_why_and_is_a_picture():
-    x = np.arange(1.0, 5.0)
-    page = af.live(lambda w, x: np.sum(np.unique(w * x)), {"w": np.array(2.0)}, {"x": x})
-    assert "np.unique" in page.reason
-    assert "<img alt=" in page.to_html()
-    assert "<script>" not in page.to_html()
-    page = af.live(lambda w, x: np.sum(x) * (w if w > 0 else -w), {"w": np.array(2.0)}, {"x": x})
-    assert page.reason is not None
-
-    def long(w, x):
-        for _ in range(LARGEST + 1):
-            w = w * x
-        return w
-
-    assert f"at most {LARGEST}" in af.live(long, {"w": np.array(2.0)}, {"x": np.array(1.0)}).reason
-
-
-def writes(w, x, t):
-    z = x @ w
-    z[0] = 0.0
-    return np.mean((z - t) ** 2)
-
-
-def loops(w, x, t):
-    for _ in range(3):
-        x = np.tanh(x * w)
-    return np.linalg.norm(x @ w - t)
-
-
-LOSSES = {  # of w, x and t: what the reason says, None if there is none
-    "a loop and a norm": (loops, None),
-    "a mean over np.where": (lambda w, x, t: np.mean(np.where(x @ w > 0, t * (x @ w), np.exp(x @ w))), None),
-    "a derivative": (lambda w, x, t: np.sum(af.grad(lambda u: np.sum(np.tanh(x @ u)))(w) ** 2), None),
-    "a percentile": (lambda w, x, t: np.percentile(np.abs(x @ w - t), 40), None),
-    "weights from outside": (lambda w, x, t: np.average((x @ w - t) ** 2, weights=np.abs(t)), None),
-    "a mask that is known": (lambda w, x, t: np.mean(((x @ w - t) ** 2)[np.arange(8) % 3 > 0]), None),
-    "a mask in the mean": (lambda w, x, t: np.mean((x @ w - t) ** 2, where=t > 0), None),
-    "a mask that picks": (lambda w, x, t: np.sum((x @ w)[x @ w > 0]), "np.where keeps all"),
-    "the share that is right": (lambda w, x, t: np.mean(x @ w) + np.mean(x @ w * t > 0), None),
-    "smallest of all powers": (lambda w, x, t: np.linalg.norm(x @ w - t, 3) + np.linalg.norm(w, np.inf), None),
-    "a sliding sum": (lambda w, x, t: np.sum(np.convolve(x[:, 0], w, "same") ** 2), None),
-    "sorted": (lambda w, x, t: np.mean((np.sort(x @ w) - np.sort(t)) ** 2), None),
-    "a system": (lambda w, x, t: np.sum(np.linalg.solve(x.T @ x + np.diag(w), x.T @ t) ** 2), None),
-    "of one entry": (lambda w, x, t: np.mean((x @ w - t) ** 2, keepdims=True), None),
-    "writes": (writes, "writes into an array that it has computed"),
-    "random": (lambda w, x, t: np.mean((x * np.random.random(x.shape)) @ w), "draws random numbers"),
-    "asks": (lambda w, x, t: np.sum(w) if w[0] > 0 else np.sum(-w), "needs the value of an array"),
-    "a transform": (lambda w, x, t: np.sum(np.abs(np.fft.fft(x @ w)) ** 2), "np.fft.fft"),
-    "many": (lambda w, x, t: np.sum(w * np.arange(60_000.0)[:, None]), "its page would have"),
-}
-
-
-@pytest.mark.parametrize("name", LOSSES)
-def test_a_loss_is_live_or_the_reason_has_its_name(name):
-    loss, reason = LOSSES[name]
-    x = np.random.default_rng(0).normal(size=(8, 2))
-    page = af.live(loss, {"w": np.array([0.5, -1.0])}, {"x": x, "t": np.repeat([1.0, -1.0], 4)})
-    assert (page.reason is None) is (reason is None), page.reason
-    assert reason is None or reason in page.reason
-    assert "fallback" not in str(page.reason)
-    assert len(page.to_html()) < 400_000
-
-
-@pytest.mark.parametrize(
-    "predict", [lambda a, x: np.sum(a * x), lambda a, x: a * x[:3], lambda a, x: np.outer(a * x, x)]
-)
-def test_a_prediction_that_is_none_for_each_point_is_not_drawn_as_one(predict):
-    data = {"x": np.arange(1.0, 5.0), "t": np.arange(4.0)}
-    page = af.live(lambda a, x, t: np.mean((a * x - t) ** 2), {"a": np.array(2.0)}, data, predict)
-    assert (page.reason, page.study.kind, page.study.area) == (None, None, None)
-
-
-def test_units_of_layers_are_maps_and_their_weights_are_not():
-    """Also weights that a loop takes out of one array: they are operations of the prediction, but of no point."""
-    rng = np.random.default_rng(0)
-    params = {"first": rng.normal(size=(2, 3)), "inner": rng.normal(size=(2, 3, 3)), "last": rng.normal(size=3)}
-
-    def predict(first, inner, last, x):
-        h = x @ first
-        for w in inner:
-            h = np.tanh(h @ w)
-        total = np.sum(w)
-        return h @ last + total
-
-    def loss(first, inner, last, x, t):
-        return np.mean((predict(first, inner, last, x) - t) ** 2)
-
-    page = af.live(loss, params, {"x": rng.normal(size=(7, 2)), "t": np.ones(7)}, predict)
-    shapes = [tuple(c["shape"]) for c in page.about["cards"] if c.get("map") is not None]
-    assert shapes == [(7, 3)] * 5 + [(7,)] * 2
-    operations = {tuple(c["shape"]) for c in page.about["cards"] if c["kind"] == "Operation" and c["map"] is None}
-    assert {(3, 3), ()} <= operations
-
-
-def penalised():
-    """Weights of three layers are used once more, far below, so that their arrows begin anew there."""
-    shapes = {"W1": (2, 16), "b1": 16, "W2": (16, 16), "b2": 16, "W3": (16, 1), "b3": 1}
-
-    def predict(p, x):
-        h = np.tanh(x @ p["W1"] + p["b1"])
-        h = np.tanh(h @ p["W2"] + p["b2"])
-        return (h @ p["W3"] + p["b3"])[:, 0]
-
-    def loss(p, x, t):
-        return np.mean(np.maximum(0, 1 - t * predict(p, x))) + 1e-3 * sum([np.sum(p[f"W{k}"] ** 2) for k in (1, 2, 3)])
-
-    return af.live(loss, {name: np.ones(shape) for name, shape in shapes.items()}, (np.ones((40, 2)), FEW[:1]), predict)
-
-
-@pytest.mark.parametrize("name", [*MODELS, "penalised"])
-def test_cards_have_room_and_do_not_overlap_and_arrows_end_at_them(name):
-    for layout in (penalised() if name == "penalised" else page_of(name)).about["layouts"].values():
-        boxes = layout["boxes"]
-        for _, target, _, _, *points in layout["edges"]:
-            (x, y, wide, high), tip = boxes[target], points[-2:]
-            along, across = (tip[1] - y, tip[0] - x) if layout["down"] else (tip[0] - x, tip[1] - y)
-            assert abs(along) < 1
-            assert 0 < across < (wide if layout["down"] else high)
-        assert all([wide >= 100 and high >= 20 for _, _, wide, high in boxes])
-        for (x, y, wide, high), (a, b, w, h) in itertools.combinations(boxes, 2):
-            assert x + wide <= a or a + w <= x or y + high <= b or b + h <= y
-
-
 def test_a_prediction_that_fits_no_grid_is_shown_beside_the_targets():
     data = {"x": np.arange(1.0, 5.0), "t": np.arange(4.0)}
 
@@ -704,35 +509,6 @@ def test_a_prediction_that_fits_no_grid_is_shown_beside_the_targets():
     page = af.live(loss, {"a": np.ones(4)}, data, lambda a, x: np.sum(a * x))
     assert (page.reason, page.study.kind) == (None, None)
     assert "makePrediction = null" in page.program
-
-
-def test_wrong_arguments():
-    data = {"x": np.ones(3)}
-    with pytest.raises(InputError, match=r"params: p\['layer'\]\[0\] has to be an array of numbers, not str"):
-        af.live(lambda p, x: np.sum(x), {"layer": ["w"]}, data)
-    with pytest.raises(InputError, match=r"params: net has to be .* not Linear\. Of a model .* nn.functional_call"):
-        af.live(lambda net, x: np.sum(net(x)), nn.Linear(3, 1, rng=np.random.default_rng(0)), data)
-    with pytest.raises(InputError, match=r"not Layers\. Arrays may be in dicts, .* pass vars\(object\), or make it"):
-        af.live(lambda net, x: np.sum(net.w * x), Layers(), data)
-    with pytest.raises(InputError, match="the loss cannot be called with w, x: missing a required argument: 't'"):
-        af.live(lambda w, x, t: np.sum(w * x * t), {"w": np.ones(3)}, data)
-    with pytest.raises(InputError, match="the loss cannot be called with w: too many positional arguments"):
-        af.live(lambda: np.ones(3), {"w": np.ones(3)})
-    with pytest.raises(InputError, match="the prediction cannot be called with w, x: too many positional arguments"):
-        af.live(lambda w, x: np.sum(w * x), {"w": np.ones(3)}, data, lambda: 1.0)
-    with pytest.raises(InputError, match=r"data: x has to be .* not ndarray of shape \(0, 2\)"):
-        af.live(lambda w, x: np.sum(w * x), {"w": np.ones(2)}, {"x": np.ones((0, 2))})
-    with pytest.raises(InputError, match="predict has to compute"):
-        af.live(lambda w, x: np.sum(w * x), {"w": np.ones(3)}, data, lambda w, x: w)
-    with pytest.raises(InputError, match="one number"):
-        af.live(lambda w, x: w * x, {"w": np.ones(3)}, data)
-    with pytest.raises(ValueError, match="optimizer is one of 'sgd', 'momentum', 'adam'"):
-        af.live(lambda w, x: np.sum(w * x), {"w": np.ones(3)}, data, optimizer="lbfgs")
-    for lr in (-1.0, np.inf, "fast", None):
-        with pytest.raises(ValueError, match="lr has to be positive and finite"):
-            af.live(lambda w, x: np.sum(w * x), {"w": np.ones(3)}, data, lr=lr)
-    with pytest.raises(ValueError, match=r"saved as \.html"):
-        af.live(lambda w, x: np.sum(w * x), {"w": np.ones(3)}, data).save("page.pdf")
 
 
 def test_a_page_is_one_text_that_only_runs_its_own_program(tmp_path):
@@ -776,12 +552,6 @@ def test_labels_stay_and_shares_have_their_middle():
 def test_a_title_with_a_long_number_is_whole():
     page = af.live(lambda w: np.sum(w * (1 / 3)), {"w": np.ones(3)})
     assert "w*0.3333…" in [card["title"] for card in page.about["cards"]]
-
-
-def test_only_of_elementwise_operations_each_entry_is_a_product():
-    page = af.live(lambda w, x: np.sum(np.tanh(np.sort(np.cumsum(w * x)))), {"w": np.ones(3)}, {"x": np.ones(3)})
-    sent = {card["word"]: card["sends"][0]["alone"] for card in page.about["cards"] if "sends" in card}
-    assert sent == {"multiply": True, "cumsum": False, "sort": False, "tanh": True, "sum": False}
 
 
 SHAPES = [(20, 3), (14, 6), (1, 16), (3, 20), (2, 16), (5,), (40,), (4, 4), (9, 9)]
@@ -1024,50 +794,3 @@ def test_numbers_are_short_and_sizes_do_not_overflow():
         )
     infinite = in_node(f"{function('statistics')}; const RESULT = statistics([1, Infinity])")
     assert infinite["rms"] == "Infinity"
-
-
-def test_marks_count_letters_and_not_bytes():
-    def loss(w, x):
-        αβγ = np.exp
-        return np.mean(αβγ(x @ w) + np.sum(w * w))
-
-    page = af.live(loss, {"w": np.ones(2)}, {"x": np.ones((3, 2))})
-    found = {}
-    for card in page.about["cards"]:
-        if card.get("place"):
-            function, line, begin, _, end = card["place"]
-            found[card["name"]] = page.about["source"][function][line][begin:end]
-    assert found["x @ w"] == "x @ w"
-    assert found["loss"] == "np.mean(αβγ(x @ w) + np.sum(w * w))"
-
-
-def test_each_line_is_shown_once():
-    """What is written inside of a function is shown there; a function without a source moves no mark."""
-    names = {}
-    exec("def helper(w, x):\n    return w * x", names)
-    helper = names["helper"]
-
-    def loss(w, x, y):
-        def error(z):
-            return z - y
-
-        parts = [helper(w, x) * k for k in (1.0, 2.0)]
-        return np.mean((lambda e: e * e)(error(sum(parts))))
-
-    page = af.live(loss, {"w": np.ones(())}, {"x": np.ones(3), "y": np.zeros(3)})
-    (lines,) = page.about["source"]
-    places = [card["place"] for card in page.about["cards"] if card.get("place")]
-    marked = [lines[line][begin:end] for k, line, begin, _, end in places if k == 0]
-    assert {"helper(w, x) * k", "z - y", "e * e", "sum(parts)"} < {*marked}
-    assert lines[0] == "def loss(w, x, y):"
-    assert len(lines) == 6
-
-
-def test_a_program_that_was_changed_is_not_shown(tmp_path):
-    file, names = tmp_path / "program.py", {"np": np}
-    file.write_text("def loss(w):\n    return np.sum(w * w)\n")
-    exec(compile(file.read_text(), file, "exec"), names)
-    file.write_text("def loss(w):\n    return np.sum(w * 3.0)\n")
-    page = af.live(names["loss"], {"w": np.ones(2)})
-    assert page.about["source"] == []
-    assert not any([card.get("place") for card in page.about["cards"]])
