@@ -23,7 +23,6 @@ ELSEWHERE = {
     "base/modes.py": ("test_modes.py", "switches of a thread, and af.options"),
     "base/groups.py": ("pictures/test_sections.py pictures/test_why.py", "what waits for what, and what uses it"),
     "base/numbering.py": ("nodes/test_nodes.py", "numbers in the names of nodes"),
-    "base/process.py": ("compiler/test_plan.py", "switches for compiled programs first"),
     "base/pytree.py": ("test_pytree.py", "the ground floor: tests stand beside it"),
     "base/saving.py": ("test_saving.py", "the ground floor: tests stand beside it"),
     "base/columns.py": ("transforms/test_gradcheck.py", "the table of a check, and those of other reports"),
@@ -31,7 +30,18 @@ ELSEWHERE = {
     "base/transformed.py": ("test_transformed.py", "the ground floor: tests stand beside it"),
     "base/types.py": ("test_typing.py", "names for annotations, without code"),
     "batching/*": ("batching", "forms are tested row by row, generated; the rest by what af.vmap promises"),
-    "compiler/*": ("compiler", "a pipeline: tested by what compiled functions compute, one file for each promise"),
+    "compiler/compiled.py": ("compiler/test_compile.py", "what compiled functions compute"),
+    "compiler/jax/*": ("compiler/test_jax.py", "one table of functions goes through all of it"),
+    **dict.fromkeys(
+        ("compiler/llvm/native.py", "compiler/llvm/schedule.py", "compiler/llvm/words.py"),
+        ("compiler/llvm/test_loops.py", "what is made of a program before loops are written")),
+    **dict.fromkeys(
+        ("compiler/text/calls.py", "compiler/text/javascript.py", "compiler/text/python.py", "compiler/text/writer.py"),
+        ("compiler/text/test_program_text.py", "each row is written in both languages there")),
+    **dict.fromkeys(
+        ("compiler/trace/memory.py", "compiler/trace/reachable.py", "compiler/trace/recorded.py",
+         "compiler/trace/tape.py"),
+        ("compiler/test_memory.py compiler/test_later_changes.py", "what is recorded, and what it depends on")),
     "extending/joint.py": ("extending/test_function.py extending/test_second_orders.py", "what both ways share"),
     "extending/ops.py": ("extending/test_function.py", "where functions are registered"),
     "forward/dispatch.py": ("rules", "each row of the table goes through it"),

@@ -4,8 +4,9 @@ from functools import reduce
 
 import numpy as np
 import pytest
-from programs import make_blocks_small
+from programs import make_blocks_small, plan_of
 
+import autoflow as af
 from autoflow.compiler import passes
 from autoflow.compiler.program import Program
 from autoflow.compiler.run.buffers import Plan
@@ -96,3 +97,69 @@ def test_short_sums_and_small_arrays_are_left_alone(n):
     before = names(program)
     passes.recompute(program)
     assert names(program) == before
+
+
+# -- what they do to programs of users --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kept", [0.0, 0.5])
+def test_a_recurrent_network_has_one_product_for_each_weight(kept):
+    """Also if each state waits for another elementwise function of the state before."""
+
+    def recurrent(wx, wh, b, x):
+        s = x[0] * 0
+        for t in range(len(x)):
+            s = np.tanh(x[t] @ wx + s @ wh + (b + s * kept if kept else b))
+        return (s**2).sum()
+
+    rng = np.random.default_rng(0)
+    x, args = rng.standard_normal((20, 4, 5)), [*rng.standard_normal((2, 5, 5)) * 0.3, np.zeros(5)]
+    compiled = af.compile(af.grad(recurrent, (0, 1, 2)))
+    eager = af.grad(recurrent, (0, 1, 2))(*args, x)
+    for a, b in zip(eager, compiled(*args, x), strict=True):
+        assert np.max(np.abs(a - b)) < 1e-13 * np.max(np.abs(a))
+    names = [s.value.name for s in plan_of(compiled).steps]
+    assert names.count("product") == 1 + 20 + 19 + 2  # x wx; s wh; g whᵀ; two gradients
+    assert names.count("stack") == 0  # nothing is copied: states and gradients are computed in place, x is a stack
+    assert names.count("square") == 2  # of all states but the last at once
+    assert names.count("add.reduce") == 1
+
+
+def test_products_decide_where_they_take_most_of_the_time():
+    rng = np.random.default_rng(0)
+    x, w = rng.standard_normal((400, 300)), rng.standard_normal((300, 300))
+    compiled = af.compile(af.grad(lambda w, x: (np.tanh(x @ w) ** 2).sum()))
+    compiled(w, x)
+    assert "blocks" not in [s.value.name for s in plan_of(compiled).steps]
+
+
+def test_checkpointing_takes_less_memory_and_gives_the_same_bits():
+    def f(x):
+        for _ in range(60):
+            x = np.tanh(np.sin(x) + x * 0.5)
+        return x.sum()
+
+    x = np.random.default_rng(0).standard_normal((40, 40))
+    kept, again = af.compile(af.grad(f)), af.compile(af.grad(f), checkpointing="balanced")
+    np.testing.assert_array_equal(kept(x), again(x))
+    assert again.plan().bytes < kept.plan().bytes / 2.5
+    assert again.plan().calls < kept.plan().calls * 1.5
+    with pytest.raises(ValueError, match="checkpointing is None or"):
+        af.compile(f, checkpointing="all")
+
+
+def test_where_is_done_block_by_block():
+    """np.where of three arrays is elementwise, as the rule of max has it: softmax regression is one phase."""
+    rng = np.random.default_rng(0)
+    x, y, w = rng.standard_normal((2500, 64)), rng.random((2500, 80)), rng.standard_normal((64, 80))
+
+    def loss(w):
+        z = x @ w
+        return (y * (z - np.max(z, axis=1, keepdims=True))).sum()
+
+    f = af.compile(af.grad(loss))
+    expected = af.grad(loss)(w)
+    np.testing.assert_allclose(f(w), expected, rtol=0, atol=1e-13 * np.max(np.abs(expected)))
+    names = [row[1] for row in f.plan().rows]
+    assert "blocks" in names
+    assert not {"where", "product"} & {*names}

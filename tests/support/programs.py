@@ -224,3 +224,9 @@ def make_blocks_small(monkeypatch):
         monkeypatch.setattr(passes, name, value)
     monkeypatch.setattr(tiles, "BLOCK", 8)
     monkeypatch.setattr(tiles, "count_threads", lambda: 2)
+
+
+def plan_of(compiled):
+    """The plan of its only program."""
+    (entry,) = compiled.entries.values()
+    return entry.free[-1]

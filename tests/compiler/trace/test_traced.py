@@ -277,7 +277,7 @@ def test_refused(name):
         af.compile(f)(x, m)
     if name not in BARE:
         assert isinstance(raised.value, CompileError)
-        assert "test_reads.py" in str(raised.value) or name == "isfortran"  # that line is NumPy's
+        assert "test_traced.py" in str(raised.value) or name == "isfortran"  # that line is NumPy's
     equal_outcome(f, af.compile(f, fallback=True))
 
 

@@ -1,4 +1,6 @@
-"""``compiled.plan(profile=True)``: how long each call of a compiled step takes."""
+"""``compiled.plan()``: the calls of a compiled step; with ``profile=True`` how long each of them takes."""
+
+import xml.etree.ElementTree as ET
 
 import numpy as np
 import pytest
@@ -111,3 +113,32 @@ def test_a_stretch_of_loops_is_one_call():
     assert text.splitlines()[2].split()[3:6] == ["%", "1", "loops"]
     assert "loops of 1:\n    1 × matmul  (50, 8, 9)" in text
     assert "2 is NumPy's: no loop has it" in text
+
+
+def test_report():
+    compiled = af.compile(lambda x, w: np.tanh(x @ w).sum(axis=0))
+    with pytest.raises(af.errors.CompileError, match="call the compiled function once"):
+        compiled.plan()
+    compiled(np.ones((20, 3)), np.ones((3, 2)))
+    report = compiled.plan()
+    assert str(report).splitlines() == [
+        "3 NumPy calls, 1 buffer of 320 bytes in all",
+        "    call        shape    dtype    operands  into",
+        " 1  product     (20, 2)  float64  x0 x1     buffer 0",
+        " 2  tanh        (20, 2)  float64  1         buffer 0",
+        " 3  add.reduce  (2,)     float64  2         result 0",
+    ]
+    assert (report.calls, report.bytes, report.groups) == (3, 320, 0)
+    for theme in ("light", "dark"):
+        root = ET.fromstring(report.svg(theme))
+        titles = [t.text for t in root.iter("{http://www.w3.org/2000/svg}title")]
+        assert titles == ["1 product", "2 tanh"]
+    assert "<svg" in report._repr_html_()
+    assert "tanh" in report._repr_html_()
+
+
+def test_report_of_numbers():
+    compiled = af.compile(lambda x: np.tanh(x * 2.0) + x)
+    compiled(np.array(1.0))
+    assert str(compiled.plan()) == "3 operations on numbers"
+    assert "<svg" in compiled.plan().svg()

@@ -298,7 +298,7 @@ def test_what_is_fresh_is_refused(name, transform):
     draw = FRESH[name]
     f = transform(lambda x: (x * (draw() or 0.0)).sum())
     compiled, falling = af.compile(f), af.compile(f, fallback=True)
-    with pytest.raises(CompileError, match=r"test_outside.py:\d+|draws random numbers|differs from call to call"):
+    with pytest.raises(CompileError, match=r"test_guards.py:\d+|draws random numbers|differs from call to call"):
         [compiled(np.ones(2)) for _ in range(2)]  # what is different in every call shows in the second
     assert [falling(np.ones(2)) is not None for _ in range(3)]
 
