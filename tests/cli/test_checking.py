@@ -123,14 +123,11 @@ def test_a_module_in_a_package(tmp_path, capfd, monkeypatch, how):
     assert "parts.py:2" in out
 
 
-@pytest.mark.parametrize(
-    ("program", "text"),
-    [
-        ("stray/main.py", "import parts; parts.work()"),  # a script beside an __init__.py
-        ("plain.main", "from . import parts; parts.work()"),  # a package without one
-        ("plain", "from plain import parts; parts.work()"),  # its __main__.py
-    ],
-)
+@pytest.mark.parametrize(("program", "text"), [
+    ("stray/main.py", "import parts; parts.work()"),  # a script beside an __init__.py
+    ("plain.main", "from . import parts; parts.work()"),  # a package without one
+    ("plain", "from plain import parts; parts.work()"),  # its __main__.py
+])  # fmt: skip
 def test_programs_run_as_by_python(tmp_path, capfd, monkeypatch, program, text):
     for folder in ("stray", "plain"):
         (tmp_path / folder).mkdir()

@@ -11,41 +11,32 @@ import autoflow as af
 RNG = np.random.default_rng(0)
 BASE = RNG.standard_normal((4, 6, 5))
 VIEWS = {
-    "C": lambda a: a.copy(),
-    "F": lambda a: np.asfortranarray(a),
+    "C": lambda a: a.copy(), "F": lambda a: np.asfortranarray(a),
     "mixed": lambda a: a.transpose(1, 0, 2).copy().transpose(1, 0, 2),
     "last first": lambda a: np.moveaxis(np.ascontiguousarray(np.moveaxis(a, -1, 0)), 0, -1),
-    "gaps": lambda a: np.repeat(a, 2, axis=2)[:, :, ::2],
-    "gaps in rows": lambda a: np.repeat(a, 3, axis=1)[:, ::3],
+    "gaps": lambda a: np.repeat(a, 2, axis=2)[:, :, ::2], "gaps in rows": lambda a: np.repeat(a, 3, axis=1)[:, ::3],
     "backwards": lambda a: a[:, ::-1].copy()[:, ::-1],
     "all backwards": lambda a: a[::-1, ::-1, ::-1].copy()[::-1, ::-1, ::-1],
-    "F backwards": lambda a: np.asfortranarray(a[::-1])[::-1],
-    "repeated": lambda a: np.broadcast_to(a[0], a.shape),
+    "F backwards": lambda a: np.asfortranarray(a[::-1])[::-1], "repeated": lambda a: np.broadcast_to(a[0], a.shape),
     "repeated in columns": lambda a: np.broadcast_to(a[:, :, :1], a.shape),
-}
+}  # fmt: skip
 ORDERS = ("C", "F", "A", "K")
 READ = {
-    "ravel": lambda x, o: (x * 2).ravel(o),
-    "ravel of the argument": lambda x, o: x.ravel(o),
-    "np.ravel": lambda x, o: np.ravel(x + 1.0, order=o),
-    "flatten": lambda x, o: np.tanh(x).flatten(o),
-    "flatten of the argument": lambda x, o: x.flatten(o),
-    "copy": lambda x, o: x.copy(o).ravel("K"),
+    "ravel": lambda x, o: (x * 2).ravel(o), "ravel of the argument": lambda x, o: x.ravel(o),
+    "np.ravel": lambda x, o: np.ravel(x + 1.0, order=o), "flatten": lambda x, o: np.tanh(x).flatten(o),
+    "flatten of the argument": lambda x, o: x.flatten(o), "copy": lambda x, o: x.copy(o).ravel("K"),
     "copy of a result": lambda x, o: (x * 3.0).copy(order=o).ravel("K"),
     "np.copy": lambda x, o: np.copy(x - 1.0, order=o).ravel("K"),
     "astype": lambda x, o: (x * 2).astype(np.float32, order=o).ravel("K"),
     "astype of the same": lambda x, o: (x * 2).astype(float, order=o).ravel("K"),
     "zeros_like": lambda x, o: (np.zeros_like(x, order=o) + x).ravel("K"),
     "reshape": lambda x, o: (x * 2).reshape(-1, 5, order="C" if o == "K" else o),
-    "transposed": lambda x, o: (x.T * 2).ravel(o),
-    "twice": lambda x, o: ((x * 2).ravel(o) * 2.0).sum(),
-    "sum": lambda x, o: (np.tanh(x) * 0.1).sum(axis=0).ravel(o),
-    "times one": lambda x, o: (x * 1.0).ravel(o),
-    "two": lambda x, o: (x[:, ::-1] + x).ravel(o),
-    "cumsum": lambda x, o: np.cumsum(x, axis=1).ravel(o),
+    "transposed": lambda x, o: (x.T * 2).ravel(o), "twice": lambda x, o: ((x * 2).ravel(o) * 2.0).sum(),
+    "sum": lambda x, o: (np.tanh(x) * 0.1).sum(axis=0).ravel(o), "times one": lambda x, o: (x * 1.0).ravel(o),
+    "two": lambda x, o: (x[:, ::-1] + x).ravel(o), "cumsum": lambda x, o: np.cumsum(x, axis=1).ravel(o),
     "jacobian": lambda x, o: (j := af.jacobian(lambda v: np.tanh(x[0] @ v))(x[0, 0]), j.ravel(o)),
     "results": lambda x, o: (x * 2.0, np.tanh(x.T), x, x[:2], np.sum(x, axis=1)),
-}
+}  # fmt: skip
 
 
 def equal(ours, expected):

@@ -57,62 +57,39 @@ def with_attribute(x):
 
 X = np.array([1.0, 2.0])
 NEW = {
-    "array": lambda x: x * 2,
-    "argument": lambda x: x,
-    "view": lambda x: x[:1],
+    "array": lambda x: x * 2, "argument": lambda x: x, "view": lambda x: x[:1],
     "many views": lambda x: (x, x[None].T, np.broadcast_to(x[0], (3, 2)), np.ones_like(x)),
-    "one value twice": lambda x: (x + 1, x + 1, (x + 1).reshape(2, 1)),
-    "array from outside": lambda x: X,
+    "one value twice": lambda x: (x + 1, x + 1, (x + 1).reshape(2, 1)), "array from outside": lambda x: X,
     "array made inside": lambda x: np.arange(3.0),
     "Python's numbers": lambda x: (np.array_equal(x, X), np.allclose(x, 0.0), {"a": np.array_equiv(x, X)}),
     "a condition of None": lambda x: [np.add(np.sum(x, where=None), x), np.add(x.prod(where=None), x)],
-    "text in an array": lambda x: np.array(["a"]),
-    "list": lambda x: [1, [x * 2]],
-    "tuple": lambda x: ([1], (x, [])),
-    "dict": lambda x: {"a": [1], 2: x},
-    "namedtuple": lambda x: Point(x, [1]),
-    "dataclass": lambda x: Pair(x * 2, [1]),
-    "list of its own class": lambda x: Listed([x]),
-    "OrderedDict": lambda x: collections.OrderedDict(a=x),
-    "defaultdict": lambda x: collections.defaultdict(list, a=[x]),
-    "Counter": lambda x: collections.Counter("aab"),
-}
+    "text in an array": lambda x: np.array(["a"]), "list": lambda x: [1, [x * 2]], "tuple": lambda x: ([1], (x, [])),
+    "dict": lambda x: {"a": [1], 2: x}, "namedtuple": lambda x: Point(x, [1]), "dataclass": lambda x: Pair(x * 2, [1]),
+    "list of its own class": lambda x: Listed([x]), "OrderedDict": lambda x: collections.OrderedDict(a=x),
+    "defaultdict": lambda x: collections.defaultdict(list, a=[x]), "Counter": lambda x: collections.Counter("aab"),
+}  # fmt: skip
 UNCHANGEABLE = {
-    "numbers": lambda x: (1, 2.5, True, 3j, None, ..., np.float64(3.0)),
-    "text": lambda x: ["a", b"b"],
-    "frozenset": lambda x: frozenset({1, ("a", 2)}),
-    "range and slice": lambda x: (range(3), slice(1, None)),
-    "enum": lambda x: Level.LOW,
-    "dtype": lambda x: x.dtype,
+    "numbers": lambda x: (1, 2.5, True, 3j, None, ..., np.float64(3.0)), "text": lambda x: ["a", b"b"],
+    "frozenset": lambda x: frozenset({1, ("a", 2)}), "range and slice": lambda x: (range(3), slice(1, None)),
+    "enum": lambda x: Level.LOW, "dtype": lambda x: x.dtype,
     "function": lambda x: (np.tanh, with_attribute, len, Box, np),
-}
+}  # fmt: skip
 REFUSED = {
-    "set": lambda x: (x, {1, 2}),
-    "frozenset of objects": lambda x: frozenset({Box(1)}),
-    "bytearray": lambda x: bytearray(b"a"),
-    "array.array": lambda x: array.array("d", [1.0]),
-    "deque": lambda x: collections.deque([1]),
-    "object": lambda x: (x, [Box([])]),
-    "namespace": lambda x: types.SimpleNamespace(a=1),
-    "number with attributes": lambda x: Number(2.0),
+    "set": lambda x: (x, {1, 2}), "frozenset of objects": lambda x: frozenset({Box(1)}),
+    "bytearray": lambda x: bytearray(b"a"), "array.array": lambda x: array.array("d", [1.0]),
+    "deque": lambda x: collections.deque([1]), "object": lambda x: (x, [Box([])]),
+    "namespace": lambda x: types.SimpleNamespace(a=1), "number with attributes": lambda x: Number(2.0),
     "list with an attribute": lambda x: with_attribute(Listed([x])),
-    "dataclass with an attribute": lambda x: Pair(x, "more"),
-    "object as a key": lambda x: {Box(1): x},
-    "memoryview": lambda x: memoryview(b"a"),
-    "iterator": lambda x: iter([1]),
-    "generator": lambda x: (i for i in range(3)),
-    "local function": lambda x: lambda y: y,
+    "dataclass with an attribute": lambda x: Pair(x, "more"), "object as a key": lambda x: {Box(1): x},
+    "memoryview": lambda x: memoryview(b"a"), "iterator": lambda x: iter([1]),
+    "generator": lambda x: (i for i in range(3)), "local function": lambda x: lambda y: y,
     "local class": lambda x: type("Local", (), {"__qualname__": "f.<locals>.Local"}),
-    "Python's method": lambda x: Box(1).__init__,
-    "bound method": lambda x: [].append,
+    "Python's method": lambda x: Box(1).__init__, "bound method": lambda x: [].append,
     "objects in an array": lambda x: np.array([[1], None], dtype=object),
-    "masked array": lambda x: np.ma.masked_less(np.arange(3.0), 1),
-    "matrix": lambda x: np.eye(2).view(np.matrix),
-    "file": lambda x: io.StringIO(),
-    "lock": lambda x: threading.Lock(),
-    "random generator": lambda x: random.Random(0),
+    "masked array": lambda x: np.ma.masked_less(np.arange(3.0), 1), "matrix": lambda x: np.eye(2).view(np.matrix),
+    "file": lambda x: io.StringIO(), "lock": lambda x: threading.Lock(), "random generator": lambda x: random.Random(0),
     "fraction": lambda x: Fraction(1, 2),
-}
+}  # fmt: skip
 
 
 def parts(x):
@@ -196,16 +173,12 @@ def test_objects_of_an_array_of_objects_are_no_numbers(text):
     assert [type(compiled(x)) for x in (X, X, X + 1)] == [type(f(X))] * 3
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "np.ones_like(x, object) * 2", "np.full_like(x, 2, object)", "np.zeros_like(x, object) + x", "x.astype(object)",
-        "np.empty_like(x, object)", "x[0].astype(object)", "np.sum(x, dtype=object)", "np.prod(x, dtype=object)",
-        "x.sum(dtype=object)", "np.add.reduce(x, dtype=object)", "np.einsum('i->', x, dtype=object)",
-        "np.trace(x[:, None], dtype=object)", "np.cumsum(x, dtype=object)",
-        "(x * np.array([1, 2.5], 'O')).astype(float)",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("text", [
+    "np.ones_like(x, object) * 2", "np.full_like(x, 2, object)", "np.zeros_like(x, object) + x", "x.astype(object)",
+    "np.empty_like(x, object)", "x[0].astype(object)", "np.sum(x, dtype=object)", "np.prod(x, dtype=object)",
+    "x.sum(dtype=object)", "np.add.reduce(x, dtype=object)", "np.einsum('i->', x, dtype=object)",
+    "np.trace(x[:, None], dtype=object)", "np.cumsum(x, dtype=object)", "(x * np.array([1, 2.5], 'O')).astype(float)",
+])  # fmt: skip
 def test_objects_that_numbers_become_are_objects_or_refused(text):
     f = eval(f"lambda x: {text}", {"np": np})
     compiled, x = af.compile(f, verify=False), np.array([1.0, 2.0])

@@ -18,34 +18,21 @@ def calls(f, *args):
 X, Y = np.array([[0.5, -1.0], [2.0, 3.0]]), np.array([[1.0, -2.0], [0.0, 4.0]])
 
 
-@pytest.mark.parametrize(
-    ("f", "expected"),
-    [
-        (lambda x, y: x * 1.0 + 0 * y.size, ["add"]),
-        (lambda x, y: np.tanh(x) + np.tanh(x), ["tanh", "multiply"]),
-        (lambda x, y: (-x) * (-y), ["multiply"]),
-        (lambda x, y: x * -1.0 * -1.0 * y, ["multiply"]),
-        (lambda x, y: 2.0 * -x, ["multiply"]),
-        (lambda x, y: -(x * 2.0), ["multiply"]),
-        (lambda x, y: (-x) / 4.0, ["divide"]),
-        (lambda x, y: (-x) / (-y + 9.0), ["subtract", "divide", "negative"]),
-        (lambda x, y: x - -y, ["add"]),
-        (lambda x, y: x + -y, ["subtract"]),
-        (lambda x, y: -x + y, ["subtract"]),
-        (lambda x, y: -x - x, ["multiply"]),
-        (lambda x, y: x * x, ["square"]),
-        (lambda x, y: x**2, ["square"]),
-        (lambda x, y: (-x) ** 2, ["square"]),
-        (lambda x, y: +x * y / 1, ["multiply"]),
-        (lambda x, y: x * y + y * x, ["multiply", "multiply"]),
-        (lambda x, y: x * np.ones_like(x) * y, ["multiply"]),
-        (lambda x, y: x * np.broadcast_to(y[0], (2, 2)), ["multiply"]),
-        (lambda x, y: x.T.T.reshape(4).reshape(2, 2) * y, ["multiply"]),
-        (lambda x, y: x[:, :1].sum(axis=1) * np.exp(np.zeros(2)), ["add.reduce", "multiply"]),
-        (lambda x, y: (np.cos(np.zeros_like(x)) + 1.0) * x, ["multiply"]),
-        (lambda x, y: (np.sin(y), x * 2.0)[1], ["multiply"]),  # what nobody needs
-    ],
-)
+@pytest.mark.parametrize(("f", "expected"), [
+    (lambda x, y: x * 1.0 + 0 * y.size, ["add"]), (lambda x, y: np.tanh(x) + np.tanh(x), ["tanh", "multiply"]),
+    (lambda x, y: (-x) * (-y), ["multiply"]), (lambda x, y: x * -1.0 * -1.0 * y, ["multiply"]),
+    (lambda x, y: 2.0 * -x, ["multiply"]), (lambda x, y: -(x * 2.0), ["multiply"]),
+    (lambda x, y: (-x) / 4.0, ["divide"]), (lambda x, y: (-x) / (-y + 9.0), ["subtract", "divide", "negative"]),
+    (lambda x, y: x - -y, ["add"]), (lambda x, y: x + -y, ["subtract"]), (lambda x, y: -x + y, ["subtract"]),
+    (lambda x, y: -x - x, ["multiply"]), (lambda x, y: x * x, ["square"]), (lambda x, y: x**2, ["square"]),
+    (lambda x, y: (-x) ** 2, ["square"]), (lambda x, y: +x * y / 1, ["multiply"]),
+    (lambda x, y: x * y + y * x, ["multiply", "multiply"]), (lambda x, y: x * np.ones_like(x) * y, ["multiply"]),
+    (lambda x, y: x * np.broadcast_to(y[0], (2, 2)), ["multiply"]),
+    (lambda x, y: x.T.T.reshape(4).reshape(2, 2) * y, ["multiply"]),
+    (lambda x, y: x[:, :1].sum(axis=1) * np.exp(np.zeros(2)), ["add.reduce", "multiply"]),
+    (lambda x, y: (np.cos(np.zeros_like(x)) + 1.0) * x, ["multiply"]),
+    (lambda x, y: (np.sin(y), x * 2.0)[1], ["multiply"]),  # what nobody needs
+])  # fmt: skip
 def test_calls_that_are_saved(f, expected):
     assert calls(f, X, Y) == expected
 

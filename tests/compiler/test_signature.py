@@ -80,15 +80,10 @@ PAIRS = [
     (slice(1), slice(True)), (0j, -0j), (b"a", "a"), (Rate(1.0).__hash__, Rate(1.0).__repr__().__len__),
 ]  # fmt: skip
 WRAPPED = {
-    "alone": lambda v: v,
-    "in a tuple": lambda v: (v, "text"),
-    "in a list of lists": lambda v: [[v], 2],
-    "in a dict": lambda v: {"option": v},
-    "as a key": lambda v: {v: 1},
-    "as a key in a tuple": lambda v: {(v, 2): 1},
-    "in a frozenset": lambda v: frozenset({v}),
-    "in a frozenset of frozensets": lambda v: frozenset({frozenset({v})}),
-}
+    "alone": lambda v: v, "in a tuple": lambda v: (v, "text"), "in a list of lists": lambda v: [[v], 2],
+    "in a dict": lambda v: {"option": v}, "as a key": lambda v: {v: 1}, "as a key in a tuple": lambda v: {(v, 2): 1},
+    "in a frozenset": lambda v: frozenset({v}), "in a frozenset of frozensets": lambda v: frozenset({frozenset({v})}),
+}  # fmt: skip
 
 
 def is_hashable(x):
@@ -159,21 +154,16 @@ def test_the_smallest_type_of_a_number_depends_on_its_value():
 # -- containers among the arguments that the function changes
 
 CONTAINERS = {
-    "a dict": lambda: {"w": np.ones(3), "n": 2.0},
-    "a list": lambda: [np.ones(3), 2.0],
-    "a dict in a list": lambda: [{"w": np.ones(3), "n": 2.0}],
-    "a list in a dict": lambda: {"k": [np.ones(3), 2.0]},
+    "a dict": lambda: {"w": np.ones(3), "n": 2.0}, "a list": lambda: [np.ones(3), 2.0],
+    "a dict in a list": lambda: [{"w": np.ones(3), "n": 2.0}], "a list in a dict": lambda: {"k": [np.ones(3), 2.0]},
     "a list in a tuple": lambda: ([np.ones(3), 2.0],),
-}
+}  # fmt: skip
 CHANGES = {
-    "an array replaced": lambda c, x: put(c, 0, x * 2),
-    "a number replaced": lambda c, x: put(c, 1, 5.0),
-    "one more": lambda c, x: put(c, "new", x),
-    "one number more": lambda c, x: put(c, "new", 1.0),
-    "one fewer": lambda c, x: c.pop("n" if isinstance(c, dict) else 1),
-    "none left": lambda c, x: c.clear(),
+    "an array replaced": lambda c, x: put(c, 0, x * 2), "a number replaced": lambda c, x: put(c, 1, 5.0),
+    "one more": lambda c, x: put(c, "new", x), "one number more": lambda c, x: put(c, "new", 1.0),
+    "one fewer": lambda c, x: c.pop("n" if isinstance(c, dict) else 1), "none left": lambda c, x: c.clear(),
     "changed back": lambda c, x: (put(c, "new", x), c.pop("new" if isinstance(c, dict) else -1)),
-}
+}  # fmt: skip
 
 
 def put(c, place, new):

@@ -13,24 +13,15 @@ from autoflow.compiler import program
 
 CONSTANTS = (0, 1, -1, -3, 0.0, -0.0, 0.5, np.inf)
 LEAVES = {
-    "x": lambda x, y, c: x,
-    "-x": lambda x, y, c: -x,
-    "-y": lambda x, y, c: -y,
-    "c": lambda x, y, c: c,
-    "c x": lambda x, y, c: c * x,
-    "-(c x)": lambda x, y, c: -(c * x),
-    "x y": lambda x, y, c: x * y,
+    "x": lambda x, y, c: x, "-x": lambda x, y, c: -x, "-y": lambda x, y, c: -y, "c": lambda x, y, c: c,
+    "c x": lambda x, y, c: c * x, "-(c x)": lambda x, y, c: -(c * x), "x y": lambda x, y, c: x * y,
     "-(x y)": lambda x, y, c: -(x * y),
-}
+}  # fmt: skip
 RULES = {
-    np.multiply: lambda a, b: a * b,
-    np.divide: lambda a, b: a / b,
-    np.add: lambda a, b: a + b,
-    np.subtract: lambda a, b: a - b,
-    np.negative: lambda a, b: -a,
-    np.square: lambda a, b: np.square(a),
+    np.multiply: lambda a, b: a * b, np.divide: lambda a, b: a / b, np.add: lambda a, b: a + b,
+    np.subtract: lambda a, b: a - b, np.negative: lambda a, b: -a, np.square: lambda a, b: np.square(a),
     np.positive: lambda a, b: +a,
-}
+}  # fmt: skip
 REDUCED = (np.add, np.multiply, np.maximum, np.minimum)
 
 

@@ -617,10 +617,9 @@ def test_a_derivative_does_not_write_into_what_others_read(derivative, kind, rec
 def test_derivatives_that_are_given_later_leave_older_graphs_as_they_were(first):
     """With more derivatives the operands stand in another order."""
     all_of_them = {
-        "x": lambda g, y, w: g * y * y * w,
-        "y": lambda g, x, y, w: g * 2 * x * y * w,
+        "x": lambda g, y, w: g * y * y * w, "y": lambda g, x, y, w: g * 2 * x * y * w,
         "w": lambda g, x, y: g * x * y * y,
-    }
+    }  # fmt: skip
     f = af.primitive(lambda x, y, w: x * y * y * w).defvjp(**{first: all_of_them[first]})
     values = {"x": 2.0, "y": 3.0, "w": 5.0}
     right = {"x": 45.0, "y": 60.0, "w": 18.0}

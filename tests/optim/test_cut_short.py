@@ -256,10 +256,8 @@ class Plain(nn.Module):
 
     def __init__(self, deep=True):
         self.w, self.pair, self.buffer = (
-            af.Variable([1.0, 2.0]),
-            [af.Variable(3.0), {"b": af.Variable(4.0)}],
-            np.ones(2),
-        )
+            af.Variable([1.0, 2.0]), [af.Variable(3.0), {"b": af.Variable(4.0)}], np.ones(2),
+        )  # fmt: skip
         self.parts = [Plain(deep=False), np.tanh] if deep else []
 
     def forward(self, x):

@@ -361,14 +361,12 @@ def test_bessel_i0_at_and_far_from_zero() -> None:
 
 
 @pytest.mark.parametrize(("f", "x", "right"), [
-    (np.real, 1 + 2j, 1), (np.imag, 1 + 2j, 1j),
-    (np.angle, 1j, -1), (np.angle, 0j, 0), (lambda x: np.angle(x, deg=True), 2 + 0j, 1j * 90 / np.pi),
-    (lambda x: np.absolute(x) ** 2, 3 + 4j, 6 + 8j),
+    (np.real, 1 + 2j, 1), (np.imag, 1 + 2j, 1j), (np.angle, 1j, -1), (np.angle, 0j, 0),
+    (lambda x: np.angle(x, deg=True), 2 + 0j, 1j * 90 / np.pi), (lambda x: np.absolute(x) ** 2, 3 + 4j, 6 + 8j),
     (lambda x: np.real(x * np.conjugate(x)), 3 + 4j, 6 + 8j),
     (lambda x: np.real(x * x), 3 + 4j, 6 - 8j),  # conj(2x)
-    (lambda x: np.imag(np.exp(x)), 0j, 1j),
-    (lambda x: np.real(np.sign(x)), 2j, 0.5), (lambda x: np.imag(np.sign(x)), 2j, 0),
-    (lambda x: np.real(np.sign(x)), 0j, 0),
+    (lambda x: np.imag(np.exp(x)), 0j, 1j), (lambda x: np.real(np.sign(x)), 2j, 0.5),
+    (lambda x: np.imag(np.sign(x)), 2j, 0), (lambda x: np.real(np.sign(x)), 0j, 0),
 ])  # fmt: skip
 def test_gradient_of_a_real_function_of_a_complex_number(f: Any, x: complex, right: complex) -> None:
     np.testing.assert_allclose(slopes(f, x), [right], rtol=1e-14)

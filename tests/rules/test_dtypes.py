@@ -274,12 +274,11 @@ DROPPING = {  # a real dtype for complex numbers: NumPy drops imaginary parts, w
         for options in ({}, {"axis": 1, "ddof": 1}, {"axis": 0, "keepdims": True})
     },
     "geomspace": lambda x: np.geomspace(x[0], x[1], 4, dtype=np.float64),
-    "linspace": lambda x: np.linspace(x[0], x[1], 4, dtype=np.float64),
-    "astype": lambda x: x.astype(np.float64) ** 2,
+    "linspace": lambda x: np.linspace(x[0], x[1], 4, dtype=np.float64), "astype": lambda x: x.astype(np.float64) ** 2,
     "einsum": lambda x: np.einsum("ij,kj->ik", x, x, dtype=np.float64, casting="unsafe"),
     "einsum of three": lambda x: np.einsum("ij,kj,j", x, x, x[0], dtype=np.float64, casting="unsafe"),
     "add": lambda x: np.add(x, 2.0, dtype=np.complex128) * x,
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", DROPPING)

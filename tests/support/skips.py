@@ -38,10 +38,8 @@ REASONS = {
         for name, shown in PACKAGES.items()
     },
     **{f"{program} is not installed": f"{program} is not installed" for program in PROGRAMS},
-    "no GPU": "needs CuPy and a GPU|CuPy finds no GPU here",
-    "for machines without a GPU": "there is a GPU: see .*",
-    "chromium does not start": "chromium does not start: .*",
-    "nothing here draws PNG": "nothing here draws PNG",
+    "no GPU": "needs CuPy and a GPU|CuPy finds no GPU here", "for machines without a GPU": "there is a GPU: see .*",
+    "chromium does not start": "chromium does not start: .*", "nothing here draws PNG": "nothing here draws PNG",
     "no package registry within reach": "no package registry within reach: .*",
     "Pyodide is not here": "Pyodide is not here: .*|not to be had: .*|[Tt]here is no npm",
     "these surroundings cannot be had": "could not be tried: .*",
@@ -56,7 +54,7 @@ REASONS = {
     "another Python": "another Python does not nest so deeply|this Python has no sys.monitoring"
     "|references are counted in another way from Python 3.14 on",
     "not a checkout": "not a checkout",
-}
+}  # fmt: skip
 
 
 def kind(reason: str) -> str | None:

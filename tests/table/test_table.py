@@ -298,11 +298,9 @@ def test_ufuncs_are_elementwise_and_generalised_ufuncs_are_not() -> None:
 def test_broadcasting_is_undone_for_every_number_of_values(n: int) -> None:
     """The table has a closure of its own for each of the common cases."""
     full: dict[int, Any] = {
-        0: lambda g: g,
-        1: lambda g, y: g * y,
-        2: lambda g, y, z: g * y + 0 * z,
+        0: lambda g: g, 1: lambda g, y: g * y, 2: lambda g, y, z: g * y + 0 * z,
         3: lambda g, x, y, z_shape: g * y + 0 * x,
-    }
+    }  # fmt: skip
     row = write(elementwise=True, x=full[n])
     vjp, vjp_0d = row.vjps[0], row.scalar_vjps[0]
     assert vjp is not None

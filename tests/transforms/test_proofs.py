@@ -440,11 +440,10 @@ def test_what_a_module_holds_is_put_back(monkeypatch: pytest.MonkeyPatch, way: s
         return np.sum(v * v * counted(seen))
 
     ways = {
-        "an import inside": imported,
-        "a module in a module": lambda v: np.sum(v * v * counted(package.seen.seen)),
+        "an import inside": imported, "a module in a module": lambda v: np.sum(v * v * counted(package.seen.seen)),
         "a default": lambda v, held=module: np.sum(v * v * counted(held.seen)),
         "a keyword's default": lambda v, *, held=module: np.sum(v * v * counted(held.seen)),
-    }
+    }  # fmt: skip
     assert np.array_equal(af.grad(ways[way])(V), 2 * V)
     assert module.seen == [1]  # type: ignore[attr-defined]
 
@@ -886,17 +885,12 @@ def given_to(x: Any, f: Any) -> Any:
 
 # Arguments: how a function of one argument is given, and how it is found there.
 GIVEN: dict[str, Any] = {
-    "itself": (lambda f: f, lambda a: a),
-    "a closure": (lambda f: lambda v: f(v), lambda a: a),
-    "a default": (lambda f: lambda v, f=f: f(v), lambda a: a),
-    "a partial": (functools.partial, lambda a: a),
-    "an object": (Holder, lambda a: a),
-    "an attribute": (Holder, lambda a: a.f),
+    "itself": (lambda f: f, lambda a: a), "a closure": (lambda f: lambda v: f(v), lambda a: a),
+    "a default": (lambda f: lambda v, f=f: f(v), lambda a: a), "a partial": (functools.partial, lambda a: a),
+    "an object": (Holder, lambda a: a), "an attribute": (Holder, lambda a: a.f),
     "a method": (lambda f: Holder(f).__call__, lambda a: a),
-    "a namespace": (lambda f: types.SimpleNamespace(f=f), lambda a: a.f),
-    "a dataclass": (Settings, lambda a: a.how),
-    "a list": (lambda f: [f], lambda a: a[0]),
-    "a deque": (lambda f: collections.deque([f]), lambda a: a[0]),
+    "a namespace": (lambda f: types.SimpleNamespace(f=f), lambda a: a.f), "a dataclass": (Settings, lambda a: a.how),
+    "a list": (lambda f: [f], lambda a: a[0]), "a deque": (lambda f: collections.deque([f]), lambda a: a[0]),
     "a set": (lambda f: {f}, lambda a: next(iter(a))),
     "an array of objects": (lambda f: np.array([f, None]), lambda a: a[0]),
     "a mapping proxy": (lambda f: types.MappingProxyType({"f": f}), lambda a: a["f"]),

@@ -37,18 +37,14 @@ def of_library(text: str, name: str = "library") -> Any:
 
 # Functions of a vector in which numbers are read past us; each also lets a gradient through.
 READ = {
-    "array of arrays": lambda v: np.array([v * 2, v]),
-    "array of slices": lambda v: np.array([v[:2], v[1:]]),
-    "full": lambda v: np.full(3, v[0] * 1.0),
-    "asarray": lambda v: np.asarray(v) * v,
-    "array": lambda v: np.array(v * v) * v,
-    "float32": lambda v: np.float32(v[0]) * v,
+    "array of arrays": lambda v: np.array([v * 2, v]), "array of slices": lambda v: np.array([v[:2], v[1:]]),
+    "full": lambda v: np.full(3, v[0] * 1.0), "asarray": lambda v: np.asarray(v) * v,
+    "array": lambda v: np.array(v * v) * v, "float32": lambda v: np.float32(v[0]) * v,
     "complex numbers": lambda v: np.abs(np.array([v[0], 1j])),
     "list of complex numbers": lambda v: np.abs(np.sum([v[0] * 1j, v[1] * 1j]) * v[2]),
     "method of a plain array": lambda v: np.ones(v.shape).dot(v) * v,
     "slice of a plain array": lambda v: stored(np.zeros(3), v),
-    "default of select": lambda v: np.select([V > 2], [V], default=v[0]),
-    "written first": filled,
+    "default of select": lambda v: np.select([V > 2], [V], default=v[0]), "written first": filled,
     "an outer generator": lambda v: np.random.random(3) * np.array([v, v]).sum(),
     "float in Python's library": lambda v: statistics.NormalDist(v[0] * 1.0, 2.0).pdf(0.3) * v,
     **{
@@ -56,7 +52,7 @@ READ = {
         for name, text in (("float", "float(v[0])"), ("item", "v[0].item()"), ("tolist", "v.tolist()[0]"))
     },
     "a copy in a library that draws": of_library("copy.copy(v)", "matplotlib.lines"),
-}
+}  # fmt: skip
 
 
 def stored(plain: Any, v: Any) -> Any:

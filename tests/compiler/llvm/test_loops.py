@@ -32,8 +32,7 @@ ODD = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 5e-324, 1e308, -2
 ELEMENTWISE = {
     "arithmetic": lambda x: (x + 1.0) * (2.0 - x) / (x + 3.0) - -x,
     "roots": lambda x: np.sqrt(np.abs(x)) + np.square(x) + np.reciprocal(x) + +x,
-    "exp and log": lambda x: np.exp(x) * np.log(np.abs(x)) - np.tanh(x),
-    "waves": lambda x: np.sin(x) * np.cos(2.0 * x),
+    "exp and log": lambda x: np.exp(x) * np.log(np.abs(x)) - np.tanh(x), "waves": lambda x: np.sin(x) * np.cos(2.0 * x),
     "rounding": lambda x: (np.floor(x), np.ceil(x), np.trunc(x), np.rint(x)),
     "maximum": lambda x: (np.maximum(x, 0.25), np.minimum(x, 0.25), np.fmax(x, 0.25), np.fmin(0.25, x)),
     "comparisons": lambda x: (x > 0.5, x >= 0.5, x < 0.5, x <= 0.5, x == 0.5, x != 0.5),
@@ -43,7 +42,7 @@ ELEMENTWISE = {
     "integers": lambda x: ((x > 0).astype(np.int8) + (x >= 0)) * 0.5 + (x > 1).astype(float),
     "float32 inside": lambda x: (x.astype(np.float32) * 2).astype(np.float64) + x,
     "copysign": lambda x: np.copysign(3.0, x) * np.fabs(x),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("f", ELEMENTWISE.values(), ids=ELEMENTWISE)
@@ -55,19 +54,16 @@ def test_elementwise_functions(f, everything_in_loops):
 
 
 REDUCTIONS = {
-    "all": lambda x: np.sum(x * 2.0),
-    "first": lambda x: np.sum(x * 2.0, axis=0),
-    "last": lambda x: np.max(x * 2.0, axis=-1),
-    "last, kept": lambda x: x - np.min(x + 1.0, axis=-1, keepdims=True),
+    "all": lambda x: np.sum(x * 2.0), "first": lambda x: np.sum(x * 2.0, axis=0),
+    "last": lambda x: np.max(x * 2.0, axis=-1), "last, kept": lambda x: x - np.min(x + 1.0, axis=-1, keepdims=True),
     "middle": lambda x: np.sum(x.reshape(x.shape[0], -1, 1) * np.ones(3), axis=1),
     "two": lambda x: np.sum(x[:, :, None] * np.arange(1.0, 4.0), axis=(0, 2)),
-    "product": lambda x: np.prod(x[:, :5] * 0.5, axis=0),
-    "of one": lambda x: np.sum(x[:1] * 2.0, axis=0),
+    "product": lambda x: np.prod(x[:, :5] * 0.5, axis=0), "of one": lambda x: np.sum(x[:1] * 2.0, axis=0),
     "counts": lambda x: np.sum(x > 0, axis=1) * 0.5,
     "any and all": lambda x: (np.any(x > 1, axis=0), np.all(x > -1, axis=1)),
     "several in one loop": lambda x: (np.sum(x * x), np.max(x * x), np.sum(x * x, axis=0), np.sum(x * x, axis=1)),
     "mean": lambda x: np.mean(x, axis=0) + np.mean(x),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("f", REDUCTIONS.values(), ids=REDUCTIONS)
@@ -96,16 +92,14 @@ def test_long_sums_are_as_exact_as_numpys(everything_in_loops):
 
 
 VIEWS = {
-    "transposed": lambda x: x.T * 2.0 + 1.0,
-    "broadcast": lambda x: x * x[0] + x[:, :1] * x[2, 3],
+    "transposed": lambda x: x.T * 2.0 + 1.0, "broadcast": lambda x: x * x[0] + x[:, :1] * x[2, 3],
     "reversed": lambda x: x[::-1, ::-2] * 2.0 - x[:, ::2],
     "of a result": lambda x: (x * 2.0).T[1:] + (x + 1.0).reshape(-1)[: x.size - x.shape[0]].reshape(x.shape[1] - 1, -1),
     "copy of a view": lambda x: (x * 2.0).T.reshape(-1) * 3.0 + 1.0,
     "of an argument": lambda x: x.T.reshape(-1) * 2.0 + x.reshape(-1),
-    "new axes": lambda x: x[:, None, :] * x[None, :, :] + 1.0,
-    "diagonal": lambda x: np.diagonal(x * 2.0) + 1.0,
+    "new axes": lambda x: x[:, None, :] * x[None, :, :] + 1.0, "diagonal": lambda x: np.diagonal(x * 2.0) + 1.0,
     "returned": lambda x: ((x * 2.0).T, (x + 1.0)[::2]),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("f", VIEWS.values(), ids=VIEWS)
@@ -116,11 +110,9 @@ def test_views_are_strides(f, everything_in_loops):
 
 WRITES = {
     "slices": lambda x, y: (x[1:-1, ::2] * y, np.tanh(x)[2], x[:9, ..., 1:3] * y[:, :1]),
-    "a number": lambda x, y: x[2, 3] * y,
-    "turned around": lambda x, y: x[::-1, ::-2] * x[3:, -1, None][::-1][:1],
-    "new axes": lambda x, y: x[1:, None, 2] * y[:1],
-    "of a view": lambda x, y: x.T[1:, 2:5] * 2.0 + x.reshape(-1)[7:8],
-}
+    "a number": lambda x, y: x[2, 3] * y, "turned around": lambda x, y: x[::-1, ::-2] * x[3:, -1, None][::-1][:1],
+    "new axes": lambda x, y: x[1:, None, 2] * y[:1], "of a view": lambda x, y: x.T[1:, 2:5] * 2.0 + x.reshape(-1)[7:8],
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("f", WRITES.values(), ids=WRITES)
@@ -371,16 +363,12 @@ def test_two_threads_at_once():
 
 
 REPORTS = {
-    "divide": lambda x: 1.0 / x + x * 2.0,
-    "log": lambda x: np.log(x) * 2.0 + x,
-    "root": lambda x: np.sqrt(x) + 1.0 - x,
-    "overflow": lambda x: np.exp(x * 1e3) * 2.0 - 1.0,
-    "overflow of a product": lambda x: (x * 1e200) * (x * 1e200),
+    "divide": lambda x: 1.0 / x + x * 2.0, "log": lambda x: np.log(x) * 2.0 + x, "root": lambda x: np.sqrt(x) + 1.0 - x,
+    "overflow": lambda x: np.exp(x * 1e3) * 2.0 - 1.0, "overflow of a product": lambda x: (x * 1e200) * (x * 1e200),
     "hidden": lambda x: 3.0 / ((x * 1e200) * (x * 1e200)),
     "infinite angle": lambda x: np.sin(x / 0.0) * 2.0 + np.cos(x),
-    "underflow": lambda x: np.exp(x * -1e3) * 1e-300 + 1.0,
-    "nothing": lambda x: np.tanh(x) * 2.0 + np.sin(x),
-}
+    "underflow": lambda x: np.exp(x * -1e3) * 1e-300 + 1.0, "nothing": lambda x: np.tanh(x) * 2.0 + np.sin(x),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("f", REPORTS.values(), ids=REPORTS)

@@ -12,13 +12,10 @@ scipy = pytest.importorskip("scipy")
 RNG = np.random.default_rng(0)
 N = 7
 MATRICES = {
-    "lower": lambda k: np.linalg.cholesky(k),
-    "upper": lambda k: np.linalg.cholesky(k, upper=True),
-    "lower, turned": lambda k: np.linalg.cholesky(k).T,
-    "turned twice": lambda k: np.linalg.cholesky(k).T.mT,
-    "any": lambda k: k,
-    "any, turned": lambda k: k.T,
-}
+    "lower": lambda k: np.linalg.cholesky(k), "upper": lambda k: np.linalg.cholesky(k, upper=True),
+    "lower, turned": lambda k: np.linalg.cholesky(k).T, "turned twice": lambda k: np.linalg.cholesky(k).T.mT,
+    "any": lambda k: k, "any, turned": lambda k: k.T,
+}  # fmt: skip
 
 
 def positive(dtype, order):

@@ -17,16 +17,11 @@ def test_buffers_are_shared_and_written_in_place():
     assert [b.nbytes for b in plan_of(compiled).buffers] == [7200]
 
 
-@pytest.mark.parametrize(
-    "f",
-    [
-        lambda x: x.sum(),
-        lambda x: (x.sum(), x.sum()),
-        lambda x: (x.sum(), x.sum() * 2.0),
-        lambda x: (np.max(x), x.sum(axis=0), x.sum(axis=1, keepdims=True), x.sum(keepdims=True)),
-        lambda x: (x.sum() * 3.0, np.prod(x[0])),
-    ],
-)
+@pytest.mark.parametrize("f", [
+    lambda x: x.sum(), lambda x: (x.sum(), x.sum()), lambda x: (x.sum(), x.sum() * 2.0),
+    lambda x: (np.max(x), x.sum(axis=0), x.sum(axis=1, keepdims=True), x.sum(keepdims=True)),
+    lambda x: (x.sum() * 3.0, np.prod(x[0])),
+])  # fmt: skip
 def test_numbers_are_returned_as_new_arrays(f):
     compiled = af.compile(f)
     compiled(X)

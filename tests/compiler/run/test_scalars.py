@@ -158,22 +158,12 @@ def kind_of_plan(compiled):
     return type(entry.free[-1])
 
 
-@pytest.mark.parametrize(
-    "f",
-    [
-        lambda x: (x > 0) * 2,
-        lambda x: x.astype(int) * (2**53 + 1),
-        lambda x: x * (2**53 + 1),
-        lambda x: ((x > 0) * 3) // ((x > 99) * 1),
-        lambda x: np.abs(x * 1j),
-        lambda x: np.logical_and(x, 1j),
-        lambda x: x.astype(int) & 1,
-        lambda x: x * np.float32(0.1),
-        lambda x: np.uint8(3) * -(x.astype(np.float32)),
-        af.grad(lambda x: np.abs(x * 1j)),
-        af.grad(lambda x: (x.astype(np.float32) * 2).sum()),
-    ],
-)
+@pytest.mark.parametrize("f", [
+    lambda x: (x > 0) * 2, lambda x: x.astype(int) * (2**53 + 1), lambda x: x * (2**53 + 1),
+    lambda x: ((x > 0) * 3) // ((x > 99) * 1), lambda x: np.abs(x * 1j), lambda x: np.logical_and(x, 1j),
+    lambda x: x.astype(int) & 1, lambda x: x * np.float32(0.1), lambda x: np.uint8(3) * -(x.astype(np.float32)),
+    af.grad(lambda x: np.abs(x * 1j)), af.grad(lambda x: (x.astype(np.float32) * 2).sum()),
+])  # fmt: skip
 def test_what_is_no_float_goes_the_way_of_arrays(f):
     compiled = af.compile(f)
     with np.errstate(all="ignore"):
@@ -182,19 +172,11 @@ def test_what_is_no_float_goes_the_way_of_arrays(f):
     assert kind_of_plan(compiled) is not Slots
 
 
-@pytest.mark.parametrize(
-    "f",
-    [
-        lambda x: x * 3 + 1,
-        lambda x: (x > 0) & (x < 3),
-        lambda x: (x > 0) * 2.0,
-        lambda x: (x > 0) / -1,
-        lambda x: np.where(x > 0, x, 0.5),
-        lambda x: 1 / np.sin(x) + np.sin(x) / np.sin(x),
-        lambda x: (x * 2.0) ** 3,
-        af.grad(lambda x: np.ldexp(x, 3)),
-    ],
-)
+@pytest.mark.parametrize("f", [
+    lambda x: x * 3 + 1, lambda x: (x > 0) & (x < 3), lambda x: (x > 0) * 2.0, lambda x: (x > 0) / -1,
+    lambda x: np.where(x > 0, x, 0.5), lambda x: 1 / np.sin(x) + np.sin(x) / np.sin(x), lambda x: (x * 2.0) ** 3,
+    af.grad(lambda x: np.ldexp(x, 3)),
+])  # fmt: skip
 def test_floats_are_pythons(f):
     """Also where Python's division fails."""
     compiled = af.compile(f)

@@ -237,10 +237,9 @@ def test_options_of_reductions_in_javascript():
 
 EDGES = [0.0, -0.0, 0.5, -0.5, 1.5, -2.5, 1.0, -1.0, 3.0, 1e-20, -1e-20, 7e15, 1e300, np.inf, -np.inf, np.nan]
 OF_EDGES = {
-    "where": lambda x: np.where(x, 1.0, 2.0), "boolean": lambda x: x.astype(bool),
-    "any": lambda x: np.any(x[-1:]), "all": np.all, "round": lambda x: np.round(x, 1),
-    "angle": np.angle, "degrees": lambda x: np.angle(x, deg=True), "sort": np.sort, "clip": lambda x: np.clip(x, -1, 1),
-    "nan_to_num": np.nan_to_num, "nanmax": np.nanmax,
+    "where": lambda x: np.where(x, 1.0, 2.0), "boolean": lambda x: x.astype(bool), "any": lambda x: np.any(x[-1:]),
+    "all": np.all, "round": lambda x: np.round(x, 1), "angle": np.angle, "degrees": lambda x: np.angle(x, deg=True),
+    "sort": np.sort, "clip": lambda x: np.clip(x, -1, 1), "nan_to_num": np.nan_to_num, "nanmax": np.nanmax,
 }  # fmt: skip
 
 
@@ -471,13 +470,8 @@ def test_lines_and_names_are_those_of_the_source(name):
         assert source is None or source[int(number) - 1].strip() == line
     assert noted[0][2].startswith(("z = ", "h1 = ", "q, k, v", "y = ", "return x @ w", "h = ", "return powers"))
     wanted = {
-        "logistic": "z",
-        "spirals": "h1 h2 y",
-        "curve": "y",
-        "digits": "z",
-        "rnn": "h_3 y",
-        "attention": "looks q",
-    }
+        "logistic": "z", "spirals": "h1 h2 y", "curve": "y", "digits": "z", "rnn": "h_3 y", "attention": "looks q",
+    }  # fmt: skip
     for word in wanted[name].split():
         assert f"    {word} = " in text
 
@@ -630,13 +624,9 @@ def test_large_numbers_that_are_moved_are_no_addresses():
 
 
 PARTS = {
-    "i": np.array([2, -1]),
-    "j": np.array([[0], [-3]]),
-    "0": 0,
-    ":": slice(None),
-    "1:": slice(1, None),
+    "i": np.array([2, -1]), "j": np.array([[0], [-3]]), "0": 0, ":": slice(None), "1:": slice(1, None),
     "::-2": slice(None, None, -2),
-}
+}  # fmt: skip
 
 
 @needs_node
@@ -689,20 +679,16 @@ def assigned(a, index, new):
 ONES = np.ones((), np.float32)
 OF_DTYPES = {  # what a typed array, or JavaScript, does otherwise than NumPy
     "whole numbers are not -0": lambda n: 1.0 / np.concatenate([n * -n, -n, np.cumprod(-n)]),
-    "products wrap": lambda n: n * n * n,
-    "squares wrap": np.square,
+    "products wrap": lambda n: n * n * n, "squares wrap": np.square,
     "without signs": lambda n: n.astype(np.uint32) * n.astype(np.uint32),
-    "sums of products wrap": lambda n: np.einsum("i,i->", n, n),
-    "a number of Python": lambda n: n * ONES * 0.1,
+    "sums of products wrap": lambda n: np.einsum("i,i->", n, n), "a number of Python": lambda n: n * ONES * 0.1,
     "equal to a number of Python": lambda n: (n * ONES / 10).astype(np.float32) == 0.3,
     "at least": lambda n: (n * ONES / 10).astype(np.float32) >= 0.7,
     "the largest number": lambda n: np.nan_to_num((n / np.zeros(1)).astype(np.float32)),
     "written": lambda n: assigned(n, 1, 2.7),
     "written by another array": lambda n: assigned(n, slice(1, 3), np.array([0.5, 1.0]) * n[:2] / 3),
-    "written all": lambda n: np.full_like(n, 2.7) + n,
-    "inserted": lambda n: np.insert(n, 1, 2.7),
-    "padded": lambda n: np.pad(n, 1, constant_values=-2.7),
-    "copied": lambda n: copied(n, 2.7),
+    "written all": lambda n: np.full_like(n, 2.7) + n, "inserted": lambda n: np.insert(n, 1, 2.7),
+    "padded": lambda n: np.pad(n, 1, constant_values=-2.7), "copied": lambda n: copied(n, 2.7),
     "joined": lambda n: np.concatenate([n, n / 3], dtype=np.float32),
     "stacked": lambda n: np.stack([n / 3, n], dtype=np.float32),
     "sums of cut numbers": lambda n: np.cumsum(n / 2, dtype=int),

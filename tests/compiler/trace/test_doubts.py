@@ -106,18 +106,12 @@ def before_a_slope(x):
 
 
 SWALLOWING = {
-    "a slope": before_a_slope,
-    "Exception": swallow(Exception),
-    "BaseException": swallow(BaseException),
-    "several": swallow(ValueError, TypeError, CompileError, BaseException),
-    "a generator": in_a_generator,
-    "a thread": in_a_thread,
-    "a context": in_a_context,
-    "finally": MADE["in_a_finally"],
-    "suppress": suppressed,
+    "a slope": before_a_slope, "Exception": swallow(Exception), "BaseException": swallow(BaseException),
+    "several": swallow(ValueError, TypeError, CompileError, BaseException), "a generator": in_a_generator,
+    "a thread": in_a_thread, "a context": in_a_context, "finally": MADE["in_a_finally"], "suppress": suppressed,
     "hasattr": lambda x: x * (2.0 if hasattr(x, "__array_interface__") else 3.0),
     "getattr": lambda x: x * (2.0 if getattr(x, "ctypes", None) is not None else 3.0),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", SWALLOWING)

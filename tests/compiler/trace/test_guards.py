@@ -45,15 +45,11 @@ def uses(a):
 
 
 LAYOUTS = {
-    "large": lambda: np.zeros(10_000),
-    "small": lambda: np.zeros(7),
-    "Fortran": lambda: np.zeros((120, 100), order="F"),
-    "with gaps": lambda: np.zeros((200, 100))[::2, ::-3],
-    "bytes": lambda: np.zeros(9_001, np.int8),
-    "half": lambda: np.zeros((3001, 1), np.float16),
-    "objects": lambda: np.zeros(500, object),
+    "large": lambda: np.zeros(10_000), "small": lambda: np.zeros(7), "Fortran": lambda: np.zeros((120, 100), order="F"),
+    "with gaps": lambda: np.zeros((200, 100))[::2, ::-3], "bytes": lambda: np.zeros(9_001, np.int8),
+    "half": lambda: np.zeros((3001, 1), np.float16), "objects": lambda: np.zeros(500, object),
     "Variable": lambda: af.Variable(np.zeros(10_000), copy=False),
-}
+}  # fmt: skip
 
 
 @pytest.mark.thorough
@@ -118,20 +114,13 @@ def test_without_watching_an_array_that_is_read_in_part_is_watched():
         assert [c(np.ones(1)), c(np.ones(1)), change(), c(np.ones(1))] == [0.0, 0.0, None, 1.0]
 
 
-@pytest.mark.parametrize(
-    "seen",
-    [
-        lambda model: model.weight.value[0, 0] > 0,
-        lambda model: float(model.weight[0, 0]) > 0,
-        lambda model: model.named_parameters()["weight"].value[0, 0] > 0,
-        lambda model: vars(model)["weight"].value[0, 0] > 0,
-        lambda model: model.__dict__["weight"].value[0, 0] > 0,
-        lambda model: model.state_dict()["weight"][0, 0] > 0,
-        lambda model: model.parameters()[0].value[0, 0] > 0,
-        lambda model: LINEAR[0].value[0, 0] > 0,
-        lambda model: LINEAR[1][0, 0] > 0,
-    ],
-)
+@pytest.mark.parametrize("seen", [
+    lambda model: model.weight.value[0, 0] > 0, lambda model: float(model.weight[0, 0]) > 0,
+    lambda model: model.named_parameters()["weight"].value[0, 0] > 0,
+    lambda model: vars(model)["weight"].value[0, 0] > 0, lambda model: model.__dict__["weight"].value[0, 0] > 0,
+    lambda model: model.state_dict()["weight"][0, 0] > 0, lambda model: model.parameters()[0].value[0, 0] > 0,
+    lambda model: LINEAR[0].value[0, 0] > 0, lambda model: LINEAR[1][0, 0] > 0,
+])  # fmt: skip
 def test_parameters_that_stand_in_and_also_decide(seen):
     model = nn.Linear(2, 1, rng=np.random.default_rng(0))
     values = {path: p.value.copy() for path, p in model.named_parameters().items()}
@@ -170,20 +159,18 @@ class Scaled(nn.Module):
 
 
 ALSO = {  # what a function computes of the model itself, beside functional_call
-    "nothing": lambda model, x: 0.0,
-    "its result": lambda model, x: model(x).sum(),
+    "nothing": lambda model, x: 0.0, "its result": lambda model, x: model(x).sum(),
     "a product": lambda model, x: (x @ model.weight).sum(),
     "a parameter in a list": lambda model, x: model.parts[0].sum() * x[0, 0],
     "a constant of parameters": lambda model, x: model.weight * 3.0,
-    "its numbers": lambda model, x: model.weight.value.sum(),
-    "a buffer": lambda model, x: model.mean * x[0, 0],
+    "its numbers": lambda model, x: model.weight.value.sum(), "a buffer": lambda model, x: model.mean * x[0, 0],
     "a decision": lambda model, x: x[0, 0] if model.weight.value[0, 0] > 0 else 0.0,
     "a decision by a buffer": lambda model, x: x[0, 0] if model.mean[0] > 0 else 0.0,
     "a decision in a list": lambda model, x: x[0, 0] if float(model.parts[0][0]) > 0 else 0.0,
     "a decision by its result": lambda model, x: x[0, 0] if model(np.ones((1, 2)))[0, 0] > 0 else 0.0,
     "a text": lambda model, x: x * len(repr(model.weight.value)),
     "gradients": lambda model, x: af.grad(lambda w: (w * model.weight).sum())(x[0, 0]),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("also", ALSO)
@@ -276,20 +263,14 @@ FRESH = {  # doors are all in test_refusals.py
     "Generator": lambda: np.random.Generator(np.random.PCG64()).normal(),
     "MT19937": lambda: np.random.Generator(np.random.MT19937()).normal(),
     "RandomState": lambda: np.random.RandomState().normal(),
-    "SeedSequence": lambda: np.random.SeedSequence().entropy % 7919,
-    "Random": lambda: random.Random().random(),
-    "Random.seed": lambda: PYTHONS.seed(),
-    "urandom": lambda: os.urandom(1)[0],
+    "SeedSequence": lambda: np.random.SeedSequence().entropy % 7919, "Random": lambda: random.Random().random(),
+    "Random.seed": lambda: PYTHONS.seed(), "urandom": lambda: os.urandom(1)[0],
     "spawn": lambda: np.random.default_rng(SEQUENCE.spawn(1)[0]).normal(),
-    "random_raw": lambda: BITS.random_raw() % 1_000_003,
-    "random of a module": lambda: random.random(),
-    "np.random": lambda: np.random.normal(),
-    "Random of a global": lambda: PYTHONS.random(),
-    "time": lambda: time.time(),
-    "a clock by name": lambda: tick(),
-    "time imported inside": lambda: tick_by_import(),
+    "random_raw": lambda: BITS.random_raw() % 1_000_003, "random of a module": lambda: random.random(),
+    "np.random": lambda: np.random.normal(), "Random of a global": lambda: PYTHONS.random(),
+    "time": lambda: time.time(), "a clock by name": lambda: tick(), "time imported inside": lambda: tick_by_import(),
     "eval": lambda: eval("STEP"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", FRESH)
@@ -319,18 +300,13 @@ def test_generators_with_a_seed_are_constants():
 
 
 ITERATORS = {
-    "generator": lambda: (k for k in range(1, 9)),
-    "list": lambda: iter([1.0, 2.0, 3.0]),
-    "range": lambda: iter(range(1, 9)),
-    "dict": lambda: iter({1.0: 2.0, 2.0: 3.0, 3.0: 4.0}),
-    "count": lambda: itertools.count(1),
-    "cycle": lambda: itertools.cycle([1.0, 2.0]),
-    "zip": lambda: map(sum, zip([1.0, 2.0, 3.0])),
-    "map": lambda: map(float, [1, 2, 3]),
-    "enumerate": lambda: map(sum, enumerate([1.0, 2.0, 3.0])),
-    "chain": lambda: itertools.chain([1.0], [2.0, 3.0]),
+    "generator": lambda: (k for k in range(1, 9)), "list": lambda: iter([1.0, 2.0, 3.0]),
+    "range": lambda: iter(range(1, 9)), "dict": lambda: iter({1.0: 2.0, 2.0: 3.0, 3.0: 4.0}),
+    "count": lambda: itertools.count(1), "cycle": lambda: itertools.cycle([1.0, 2.0]),
+    "zip": lambda: map(sum, zip([1.0, 2.0, 3.0])), "map": lambda: map(float, [1, 2, 3]),
+    "enumerate": lambda: map(sum, enumerate([1.0, 2.0, 3.0])), "chain": lambda: itertools.chain([1.0], [2.0, 3.0]),
     "an iterator of its own": lambda: Batches(),
-}
+}  # fmt: skip
 
 
 class Batches:
@@ -400,16 +376,14 @@ def gauss():
 
 
 DRAWS = {
-    "np.random": lambda x: x * np.random.rand(),
-    "random": lambda x: x * gauss(),
+    "np.random": lambda x: x * np.random.rand(), "random": lambda x: x * gauss(),
     "a method in a closure": (lambda draw: lambda x: x * draw())(np.random.normal),
     "a method as a default": lambda x, draw=random.random: x * draw(),
     "a module by another name": (lambda m: lambda x: x * m.power(2.0))(np.random),
     "a method by another name": (lambda draw: lambda x: x * draw(2.0))(np.random.power),
     "a generator of its own": (lambda own: lambda x: x * own.integers(1 << 40))(np.random.default_rng(0)),
-    "a library": lambda x: x * scipy_draw(),
-    "an import inside": lambda x: x * draw_by_import(),
-}
+    "a library": lambda x: x * scipy_draw(), "an import inside": lambda x: x * draw_by_import(),
+}  # fmt: skip
 
 
 def scipy_draw():
