@@ -43,15 +43,10 @@ hypothesis.settings.load_profile("night" if NIGHTLY else "day")
 
 
 @pytest.fixture(autouse=True)
-def names_from_zero():
-    """var_0 is the first Variable of each test."""
+def as_at_the_beginning():
+    """var_0 is the first Variable of each test. Rows of programs that it runs, in no module that stays, are gone after
+    it: other tests go through the table."""
     af.reset()
-
-
-@pytest.fixture(autouse=True)
-def rows_of_modules():
-    """Rows of programs that a test runs, in no module that stays, are gone after it: other tests go through the
-    table."""
     before = set(RULES)
     yield
     for function in RULES.keys() - before:
@@ -131,5 +126,5 @@ def rows_as_before():
     """Rows that a test adds are gone after it: other tests go through the table."""
     before = dict(RULES)
     yield
-    for function in set(RULES) - set(before):
-        del RULES[function]
+    RULES.clear()
+    RULES.update(before)

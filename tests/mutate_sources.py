@@ -53,16 +53,18 @@ WANTED = {
 }  # LSTM and layers are compared with PyTorch only where it is installed
 OF_VMAP = ["batching", "transforms/test_mapped_passes.py", "transforms/test_batched_passes.py"]
 OF_COMPILE = [
-    f"compiler/test_{name}.py" for name in (
-        "arguments", "compile", "copies", "doubts", "fallback", "identity", "later_changes", "layouts", "memory",
-        "numbers", "outside", "rare_calls", "reads", "refusals", "reports", "results",
-        "shapes_from_values", "special_values",
+    f"compiler/{name}.py" for name in (
+        "test_signature", "test_compile", "test_copies", "trace/test_doubts", "test_fallback", "test_identity",
+        "test_later_changes", "test_layouts", "test_memory", "run/test_scalars", "trace/test_guards", "test_rare_calls",
+        "trace/test_traced", "test_refusals", "test_reports", "test_matching", "test_shapes_from_values",
+        "test_special_values",
     )
 ]  # fmt: skip
 OF_ARRAYS = ["backends", "test_interop.py", "nodes/test_foreign.py"]
 # The files of a room, and whose tests are theirs; the examples of docstrings belong to them, too.
 ROOMS: dict[str, tuple[list[str], list[str]]] = {
-    "optim": (["optim/*"], [f"optim/test_{name}.py" for name in ("optim", "lbfgs", "accumulation", "precision")]),
+    "optim": (["optim/*"],
+              [f"optim/test_{name}.py" for name in ("optimisers", "base", "lbfgs", "schedules", "precision")]),
     "nn": (["nn/functions.py", "nn/init.py", "nn/layers.py", "nn/losses.py"],
            [f"nn/test_{name}.py" for name in ("functions", "fused", "layers", "attention")]),
     "batching": (["batching/*"], OF_VMAP),

@@ -34,16 +34,16 @@ def names(text: str) -> tuple[str, ...]:
 
 # Which tests. Before them tests/probe.py runs, which needs nothing but autoflow.
 GOLDEN = ("pictures/test_formats.py", "pictures/test_gallery.py::test_golden_files", "test_coverage.py")
-NAMES = ("forward/test_array_methods.py", "rules/test_table.py", "rules/test_keywords.py", "rules/test_structure.py")
+NAMES = ("forward/test_array_methods.py", "table/test_table.py", "rules/test_keywords.py", "rules/test_structure.py")
 NUMBERS = names("nodes/test_nodes.py pictures/test_latex.py pictures/test_html.py pictures/test_graph.py test_docs.py")
 RUNS = names("""
-    compiler/test_compile.py compiler/test_plan.py optim/test_optim.py test_train.py cli/test_commandline.py
+    compiler/test_compile.py compiler/run/test_buffers.py optim/test_optimisers.py test_train.py cli/test_commandline.py
     pictures/test_explore.py test_interop.py::test_save_and_load
     rules/test_rules.py::test_row_takes_float64_in_every_example
 """)
 BROAD = (*GOLDEN, *NAMES, *NUMBERS, *RUNS)
 BRIEF = names("""
-    nodes/test_nodes.py cli/test_commandline.py::test_program_computes optim/test_optim.py::test_states_go_on
+    nodes/test_nodes.py cli/test_commandline.py::test_program_computes optim/test_optimisers.py::test_states_go_on
     pictures/test_formats.py::test_golden_files test_interop.py::test_save_and_load
 """)
 WASM = (
@@ -52,17 +52,17 @@ WASM = (
     + names("""
     nodes/test_nodes.py nodes/test_freeing.py backprop/test_backward.py transforms/test_gradient_table.py
     rules/test_broadcasting.py backprop/test_engine.py forward/test_inplace.py compiler/test_compile.py
-    compiler/test_plan.py optim/test_optim.py pictures/test_html.py pictures/test_latex.py pictures/test_why.py
-    rules/test_dtypes.py rules/test_rules.py::test_row_takes_float64_in_every_example
+    compiler/run/test_buffers.py optim/test_optimisers.py pictures/test_html.py pictures/test_latex.py
+    pictures/test_why.py rules/test_dtypes.py rules/test_rules.py::test_row_takes_float64_in_every_example
 """)
 )
 # Whatever compares bits, or numbers that BLAS, LAPACK or the processor rounds.
 BITS = BROAD + names("""
-    rules/test_rules.py rules/test_linalg.py rules/test_linalg_rules.py test_scipy_linalg.py test_scipy_twins.py
+    rules/test_rules.py rules/test_linalg.py rules/test_linalg_rules.py scipy/test_linalg.py scipy/test_special.py
     compiler/test_compile_rows.py compiler/test_compile_fuzz.py rules/test_composed.py nn/test_functions.py
     nn/test_layers.py nn/test_fused.py nn/test_plots.py backprop/test_reuse.py forward/test_replay.py
     backprop/test_checkpointing.py backprop/test_many_uses.py forward/test_inplace.py transforms/test_transforms.py
-    test_programs.py rules/test_kinks.py rules/test_fft.py rules/test_special.py rules/test_reductions.py
+    test_programs.py rules/test_arithmetic.py rules/test_fourier.py rules/test_special.py rules/test_reductions.py
     rules/test_calculus.py forward/test_mixed_precision.py transforms/test_gradcheck.py rules/test_dtypes.py
 """)
 

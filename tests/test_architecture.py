@@ -77,8 +77,7 @@ MODULES_BY_DESIGN = {
 # Docstrings only: what they hold is imported from where it is.
 DOORLESS = {
     "base", "doctor", "program", "table", "nodes", "forward", "backprop", "batching", "transforms", "extending", "cli",
-    "livepage", "parallel", "compiler.jax", "compiler.llvm", "compiler.trace", "compiler.run",
-    "compiler.text",
+    "livepage", "parallel", "compiler.jax", "compiler.llvm", "compiler.trace", "compiler.run", "compiler.text",
     "pictures.model", "pictures.folding", "pictures.layout", "pictures.render", "pictures.pages", "pictures.formulas",
     "pictures.sliders",
 }  # fmt: skip
@@ -370,9 +369,8 @@ def test_import_loads_only_the_core():
 NOT_IN_BROWSERS = {
     "time": "thread_time thread_time_ns tzset",
     "os": "copy_file_range geteuid getegid getgroups getrandom link nice pipe2 posix_spawn sched_getaffinity",
-    "signal": "alarm pthread_kill setitimer",
-    "threading": "get_native_id",
-}
+    "signal": "alarm pthread_kill setitimer", "threading": "get_native_id",
+}  # fmt: skip
 
 
 def test_browsers_are_asked_before():

@@ -20,12 +20,9 @@ import workloads
 import autoflow as af
 
 TINY = {
-    workloads.make_scalars: (12,),
-    workloads.make_mlp: (3, 4, 5, 2),
-    workloads.make_elementwise: (6,),
-    workloads.make_rnn: (3, 2, 4),
-    workloads.make_softmax: (5, 4, 3),
-}
+    workloads.make_scalars: (12,), workloads.make_mlp: (3, 4, 5, 2), workloads.make_elementwise: (6,),
+    workloads.make_rnn: (3, 2, 4), workloads.make_softmax: (5, 4, 3),
+}  # fmt: skip
 KINDS = pytest.mark.parametrize("make", TINY, ids=lambda make: make.__name__)
 OURS = ("hand", "autoflow", "compiled")
 PEERS = [name for name in compare.IMPLEMENTATIONS if name not in ("forward", "llvm", *OURS)]
@@ -78,11 +75,9 @@ def test_peer_agrees(make, implementation):
 
 
 LARGE = {
-    workloads.make_mlp: (512, *[256] * 6),
-    workloads.make_elementwise: (300_000,),
-    workloads.make_rnn: (8, 512, 256),
+    workloads.make_mlp: (512, *[256] * 6), workloads.make_elementwise: (300_000,), workloads.make_rnn: (8, 512, 256),
     workloads.make_softmax: (5_000, 64, 100),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("make", LARGE, ids=lambda make: make.__name__)

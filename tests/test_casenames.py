@@ -20,22 +20,19 @@ def of(f):
 TWO = [lambda x: x + 1, lambda x: x - 1]
 # fmt: off
 NAMES = [
-    (lambda x: np.exp(x) - 1, "np.exp(x) - 1"), (lambda x, y: (x, y), "(x, y)"),
-    (lambda é: "ß" + é, '"ß" + é'),
+    (lambda x: np.exp(x) - 1, "np.exp(x) - 1"), (lambda x, y: (x, y), "(x, y)"), (lambda é: "ß" + é, '"ß" + é'),
     (lambda x: [k * x for k in range(3)], "[k * x for k in range(3)]"),
     (lambda x: np.sum(
         x * x,
         axis=0), "np.sum( x * x, axis=0)"),
-    (TWO[0], "x + 1"), (TWO[1], "x - 1"),
-    (of(lambda x: np.sin(x)), "np.sin(x)"),
-    (lambda x: x if x > 0 else -x, "x if x > 0 else -x"),
-    (lambda x: x[0] < 1 < x[1], "x[0] < 1 < x[1]"),
+    (TWO[0], "x + 1"), (TWO[1], "x - 1"), (of(lambda x: np.sin(x)), "np.sin(x)"),
+    (lambda x: x if x > 0 else -x, "x if x > 0 else -x"), (lambda x: x[0] < 1 < x[1], "x[0] < 1 < x[1]"),
     (lambda x: "a long one, of which only the beginning is shown" + str(x) + "more",
      '"a long one, of which only the beginning is shown" + str(x..'),
     (functools.partial(np.sum, axis=0), "sum(axis=0)"),
-    (functools.partial(lambda x, n: x**n, 2.0, n=3), "x**n(2.0, n=3)"),
-    (np.sin, None), (of, None), ("text", None), (3, None),
-]
+    (functools.partial(lambda x, n: x**n, 2.0, n=3), "x**n(2.0, n=3)"), (np.sin, None), (of, None), ("text", None),
+    (3, None),
+]  # fmt: skip
 # fmt: on
 
 

@@ -14,7 +14,6 @@ from autoflow.errors import LostGradientError
 
 pytest.importorskip("scipy")  # its functions are on the page
 DOCS = Path(af.__file__).parent.parent / "docs"
-sys.path.insert(0, str(DOCS))
 import make_coverage  # noqa: E402
 import probes  # noqa: E402
 

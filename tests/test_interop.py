@@ -112,21 +112,16 @@ def test_bar(axes, x, z, recorded):
 
 
 MORE = {
-    "axhline": lambda axes, x, z: axes.axhline(z.max()),
-    "boxplot": lambda axes, x, z: axes.boxplot(z),
+    "axhline": lambda axes, x, z: axes.axhline(z.max()), "boxplot": lambda axes, x, z: axes.boxplot(z),
     "contourf": lambda axes, x, z: axes.contourf(z[:, None] * x),
     "errorbar": lambda axes, x, z: axes.errorbar(x, z, yerr=x),
-    "fill_between": lambda axes, x, z: axes.fill_between(x, z, 0 * z),
-    "hist2d": lambda axes, x, z: axes.hist2d(x, z),
+    "fill_between": lambda axes, x, z: axes.fill_between(x, z, 0 * z), "hist2d": lambda axes, x, z: axes.hist2d(x, z),
     "limits": lambda axes, x, z: (axes.set_xlim(x.min(), x.max()), axes.set_title(f"{z.sum():.2f}")),
-    "pcolormesh": lambda axes, x, z: axes.pcolormesh(z[:, None] * x),
-    "pie": lambda axes, x, z: axes.pie(x),
-    "quiver": lambda axes, x, z: axes.quiver(x, z, x, z),
-    "semilogy": lambda axes, x, z: axes.semilogy(x, abs(z)),
-    "stem": lambda axes, x, z: axes.stem(x, z),
-    "step": lambda axes, x, z: axes.step(x, z),
+    "pcolormesh": lambda axes, x, z: axes.pcolormesh(z[:, None] * x), "pie": lambda axes, x, z: axes.pie(x),
+    "quiver": lambda axes, x, z: axes.quiver(x, z, x, z), "semilogy": lambda axes, x, z: axes.semilogy(x, abs(z)),
+    "stem": lambda axes, x, z: axes.stem(x, z), "step": lambda axes, x, z: axes.step(x, z),
     "text": lambda axes, x, z: axes.text(x[0], z[0], "here"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", MORE)

@@ -282,8 +282,7 @@ def test_what_spellings_advise_is_there():
 
 MATRIX, IMAGES = np.array([[3.0, 1.0, 2.0], [4.0, 6.0, 5.0]]), np.random.default_rng(0).normal(size=(2, 3, 4, 5))
 MEANT = {  # by section and name: x, and what the advice gives
-    ("x", "kthvalue"): (MATRIX, [2.0, 5.0]),
-    ("x", "topk"): (MATRIX, [[3.0, 2.0], [6.0, 5.0]]),
+    ("x", "kthvalue"): (MATRIX, [2.0, 5.0]), ("x", "topk"): (MATRIX, [[3.0, 2.0], [6.0, 5.0]]),
     ("keywords", "descending"): (MATRIX, [[3.0, 2.0, 1.0], [6.0, 5.0, 4.0]]),
     ("autoflow", "std_mean"): (np.array([1.0, 2.0, 3.0]), [1.0, 2.0]),
     ("nn", "InstanceNorm2d"): (
@@ -346,15 +345,9 @@ def test_names_of_the_table_are_found_in_capitals_and_without(module):
 
 
 ELSEWHERE = {
-    "CrossEntropyLoss": "af.nn.cross_entropy",
-    "pi": "np.pi",
-    "fft": "np.fft",
-    "float32": "np.float32",
-    "lerp": "x + w",
-    "Linear": "af.nn.Linear",
-    "clamp": "np.clip(",
-    "sgd": "af.optim.SGD",
-}
+    "CrossEntropyLoss": "af.nn.cross_entropy", "pi": "np.pi", "fft": "np.fft", "float32": "np.float32", "lerp": "x + w",
+    "Linear": "af.nn.Linear", "clamp": "np.clip(", "sgd": "af.optim.SGD",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ELSEWHERE)

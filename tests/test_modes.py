@@ -224,15 +224,10 @@ def test_a_decorated_generator_ends_as_it_does_without(body, end):
 
 
 BLOCKS = {
-    "no_grad": af.no_grad,
-    "enable_grad": af.enable_grad,
-    "set_grad_enabled": lambda: af.set_grad_enabled(False),
-    "options": lambda: af.options(digits=7),
-    "safe_masking": af.safe_masking,
-    "detect_anomaly": af.detect_anomaly,
-    "checkpointing": af.checkpointing,
-    "scope": lambda: af.scope("s"),
-}
+    "no_grad": af.no_grad, "enable_grad": af.enable_grad, "set_grad_enabled": lambda: af.set_grad_enabled(False),
+    "options": lambda: af.options(digits=7), "safe_masking": af.safe_masking, "detect_anomaly": af.detect_anomaly,
+    "checkpointing": af.checkpointing, "scope": lambda: af.scope("s"),
+}  # fmt: skip
 
 
 def test_blocks_that_end_in_another_order_leave_nothing_behind():

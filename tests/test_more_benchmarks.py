@@ -22,18 +22,11 @@ from checks import differences
 import autoflow as af
 
 TINY = {
-    more.make_lstm: (3, 2, 4),
-    more.make_convolution: (2, 6, 2),
-    more.make_attention: (2, 3, 4, 2),
-    more.make_likelihood: (6, 2),
-    more.make_solver: (3, 2, 2, 3),
-    more.make_bodies: (3, 4),
-    more.make_diffusion: (2, 8),
-    more.make_curvature: (3, 4, 5, 2),
-    more.make_transformer: (2, 3, 8),
-    more.make_network: (more.epoch, 70, 3, 4, 2),
+    more.make_lstm: (3, 2, 4), more.make_convolution: (2, 6, 2), more.make_attention: (2, 3, 4, 2),
+    more.make_likelihood: (6, 2), more.make_solver: (3, 2, 2, 3), more.make_bodies: (3, 4), more.make_diffusion: (2, 8),
+    more.make_curvature: (3, 4, 5, 2), more.make_transformer: (2, 3, 8), more.make_network: (more.epoch, 70, 3, 4, 2),
     more.make_hessian: (4, 2),
-}
+}  # fmt: skip
 SPECIAL = (more.make_curvature, more.make_transformer, more.make_network, more.make_hessian)
 KINDS = pytest.mark.parametrize("make", TINY, ids=lambda make: make.__name__)
 FIRST = pytest.mark.parametrize("make", [m for m in TINY if m not in SPECIAL], ids=lambda m: m.__name__)

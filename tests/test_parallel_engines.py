@@ -23,11 +23,10 @@ from autoflow.errors import DataError, InputError
 P, BATCH = problem()
 SUPPORT = str(Path(workers.__file__).parent)
 pytestmark = [
-    pytest.mark.engines,
-    pytest.mark.filterwarnings("ignore::DeprecationWarning:(distributed|dask|tornado|loky|zarr)"),
+    pytest.mark.engines, pytest.mark.filterwarnings("ignore::DeprecationWarning:(distributed|dask|tornado|loky|zarr)"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),  # sockets of Dask, files of loky's tracker
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -14,12 +14,9 @@ FUNCTIONS = {
     "trigonometric": lambda np, x: np.sum(np.sin(x) * np.cos(x[::-1]) + np.tan(x / 3)),
     "hyperbolic": lambda np, x: np.sum(np.tanh(x) * np.cosh(x) - np.arcsinh(x)),
     "logsumexp": lambda np, x: np.log(np.sum(np.exp(x - np.max(x)))) + np.max(x),
-    "softmax": lambda np, x: (np.exp(x) / np.sum(np.exp(x)))[1],
-    "powers": lambda np, x: np.sum(x ** x[0] + 2.0**x),
-    "prod": lambda np, x: np.prod(x) + np.sum(np.cumprod(x)),
-    "cumsum": lambda np, x: np.sum(np.cumsum(x) ** 2),
-    "variance": lambda np, x: np.var(x) / np.mean(x) + np.std(x),
-    "quadratic": lambda np, x: x @ np.asarray(A) @ x,
+    "softmax": lambda np, x: (np.exp(x) / np.sum(np.exp(x)))[1], "powers": lambda np, x: np.sum(x ** x[0] + 2.0**x),
+    "prod": lambda np, x: np.prod(x) + np.sum(np.cumprod(x)), "cumsum": lambda np, x: np.sum(np.cumsum(x) ** 2),
+    "variance": lambda np, x: np.var(x) / np.mean(x) + np.std(x), "quadratic": lambda np, x: x @ np.asarray(A) @ x,
     "einsum": lambda np, x: np.einsum("i,ij,j,j->", x, np.asarray(A), x, x),
     "solve": lambda np, x: np.sum(np.linalg.solve(np.asarray(A) + np.diag(x), x)),
     "slogdet": lambda np, x: np.linalg.slogdet(np.asarray(A) + np.outer(x, x))[1],
@@ -28,7 +25,7 @@ FUNCTIONS = {
     "where": lambda np, x: np.sum(np.where(x > 1.0, x**2, np.exp(x))),
     "joining": lambda np, x: np.sum(np.concatenate([x, x[1:] * 2]) ** 2 * np.stack([x, x**2]).reshape(-1)[:5]),
     "minimum": lambda np, x: np.sum(np.minimum(x, x**2) * np.maximum(x, 1.0)),
-}
+}  # fmt: skip
 X = np.array([0.7, 1.3, 2.1])
 T = np.array([0.5, -1.0, 0.25])
 

@@ -65,18 +65,13 @@ def test_other_containers_do_not_match():
     assert pytree.parts_like([[1.0, 2.0], 3.0], (np.ones(2), 4.0)) == [[1.0, 2.0], 3.0]
 
 
-@pytest.mark.parametrize(
-    ("tree", "total"),
-    [
-        ([1.0, 2.0], lambda t: t[0] * t[1]),
-        ({"a": np.ones(2), "b": 3.0}, lambda t: np.sum(t["a"]) * t["b"]),
-        (Pair(1.0, np.ones(3)), lambda t: t.left * np.sum(t.right)),
-        (Frozen(np.ones(2)), lambda t: np.sum(getattr(np, t.activation)(t.w))),
-        (Checked(2.0, [3.0]), lambda t: t.w * t.n[0]),
-        ({"layers": [(np.ones((2, 2)), np.zeros(2))]}, lambda t: np.sum(t["layers"][0][0] @ t["layers"][0][1])),
-    ],
-    ids=lambda value: None if callable(value) else type(value).__name__,
-)
+@pytest.mark.parametrize(("tree", "total"), [
+    ([1.0, 2.0], lambda t: t[0] * t[1]), ({"a": np.ones(2), "b": 3.0}, lambda t: np.sum(t["a"]) * t["b"]),
+    (Pair(1.0, np.ones(3)), lambda t: t.left * np.sum(t.right)),
+    (Frozen(np.ones(2)), lambda t: np.sum(getattr(np, t.activation)(t.w))),
+    (Checked(2.0, [3.0]), lambda t: t.w * t.n[0]),
+    ({"layers": [(np.ones((2, 2)), np.zeros(2))]}, lambda t: np.sum(t["layers"][0][0] @ t["layers"][0][1])),
+], ids=lambda value: None if callable(value) else type(value).__name__)  # fmt: skip
 def test_gradients_mirror_their_arguments(tree, total):
     g = af.grad(total)(tree)
     assert type(g) is type(tree)
@@ -202,15 +197,11 @@ def test_an_array_that_is_a_dataclass_is_a_leaf():
 
 
 CALLS = {
-    "grad": lambda f, a: af.grad(f)(a),
-    "value_and_grad": lambda f, a: af.value_and_grad(f)(a),
-    "vjp": lambda f, a: af.vjp(f, a),
-    "linearize": lambda f, a: af.linearize(f, a),
-    "jacobian": lambda f, a: af.jacobian(f)(a),
-    "hessian": lambda f, a: af.hessian(f)(a),
-    "vmap": lambda f, a: af.vmap(f)(a),
-    "compile": lambda f, a: af.compile(f)(a),
-}
+    "grad": lambda f, a: af.grad(f)(a), "value_and_grad": lambda f, a: af.value_and_grad(f)(a),
+    "vjp": lambda f, a: af.vjp(f, a), "linearize": lambda f, a: af.linearize(f, a),
+    "jacobian": lambda f, a: af.jacobian(f)(a), "hessian": lambda f, a: af.hessian(f)(a),
+    "vmap": lambda f, a: af.vmap(f)(a), "compile": lambda f, a: af.compile(f)(a),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -238,14 +229,12 @@ def test_functions_of_functions_keep_the_containers_of_their_arguments(name, cha
 
 
 CHANGES = {
-    "clear": lambda p: [p.pop("w"), p.clear()][0],
-    "pop": lambda p: p.pop("w"),
+    "clear": lambda p: [p.pop("w"), p.clear()][0], "pop": lambda p: p.pop("w"),
     "popitem": lambda p: dict([p.popitem(), p.popitem()])["w"],
     "replace": lambda p: [p["w"], p.update(w=p["w"] * 3.0)][0],
     "replace and read": lambda p: [p.update(w=p["w"] * 1.0), p["w"]][1],
-    "swap": lambda p: [p["w"], p.update(w=p["v"], v=p["w"])][0],
-    "add": lambda p: [p["w"], p.update(n=p["w"] * 2.0)][0],
-}
+    "swap": lambda p: [p["w"], p.update(w=p["v"], v=p["w"])][0], "add": lambda p: [p["w"], p.update(n=p["w"] * 2.0)][0],
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("change", CHANGES)

@@ -520,15 +520,10 @@ def test_examples_show_no_error_and_one_is_of_the_lesson():
         assert len(code.splitlines()) <= 20, name
 
 
-@pytest.mark.parametrize(
-    ("code", "line", "text"),
-    [
-        ("x = 1\ny = x / 0", 2, "ZeroDivisionError: division by zero"),
-        ("x = (1,", 1, "SyntaxError: '(' was never closed"),
-        ("exit(3)", 1, "SystemExit: 3"),
-        ("def f():\n    raise KeyError('k')\n\nf()", 2, "KeyError: 'k'"),
-    ],
-)
+@pytest.mark.parametrize(("code", "line", "text"), [
+    ("x = 1\ny = x / 0", 2, "ZeroDivisionError: division by zero"), ("x = (1,", 1, "SyntaxError: '(' was never closed"),
+    ("exit(3)", 1, "SystemExit: 3"), ("def f():\n    raise KeyError('k')\n\nf()", 2, "KeyError: 'k'"),
+])  # fmt: skip
 def test_an_error_is_an_answer(code, line, text):
     answer = json.loads(playground.runner().run(code))
     assert answer["error"] == {"text": text, "line": line}

@@ -34,19 +34,14 @@ def test_each_reason_that_is_written_somewhere_is_in_the_table():
     assert sorted([(name, reason) for name, reason in written if skips.kind(reason) is None]) == []
 
 
-@pytest.mark.parametrize(
-    ("reason", "expected"),
-    [
-        ("could not import 'scipy.special': No module named 'scipy'", "SciPy is not installed"),
-        ("could not import 'scipy.special': undefined symbol: dgemm_", None),
-        ("could not import 'numpy': No module named 'numpy'", None),
-        ("Skipped: there is a GPU: see tests/backends/test_gpu.py", "for machines without a GPU"),
-        ("could not be tried: git lists no files\nat all", "these surroundings cannot be had"),
-        ("got empty parameter set for (f)", None),
-        ("today it fails", None),
-        ("", None),
-    ],
-)
+@pytest.mark.parametrize(("reason", "expected"), [
+    ("could not import 'scipy.special': No module named 'scipy'", "SciPy is not installed"),
+    ("could not import 'scipy.special': undefined symbol: dgemm_", None),
+    ("could not import 'numpy': No module named 'numpy'", None),
+    ("Skipped: there is a GPU: see tests/backends/test_gpu.py", "for machines without a GPU"),
+    ("could not be tried: git lists no files\nat all", "these surroundings cannot be had"),
+    ("got empty parameter set for (f)", None), ("today it fails", None), ("", None),
+])  # fmt: skip
 def test_which_row_of_the_table(reason, expected):
     assert skips.kind(reason) == expected
 

@@ -62,15 +62,11 @@ def test_what_cannot_be_tried_is_no_failure(capsys, monkeypatch):
     assert "could not be tried: the moon is not full" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("code", "out", "said", "failed"),
-    [
-        (0, "..\n2 passed in 0.1s\n", "2 passed", False),
-        (1, "FAILED a.py::test_b - no\n1 failed, 2 passed in 0.1s\n", "1 failed, 2 passed", True),
-        (4, "no tests ran in 0.1s\n", "no tests ran", True),
-        (-11, "", "nothing was said", True),
-    ],
-)
+@pytest.mark.parametrize(("code", "out", "said", "failed"), [
+    (0, "..\n2 passed in 0.1s\n", "2 passed", False),
+    (1, "FAILED a.py::test_b - no\n1 failed, 2 passed in 0.1s\n", "1 failed, 2 passed", True),
+    (4, "no tests ran in 0.1s\n", "no tests ran", True), (-11, "", "nothing was said", True),
+])  # fmt: skip
 def test_pytest_is_understood(code, out, said, failed):
     found = counted(subprocess.CompletedProcess([], code, out, ""))
     assert found[0] == said

@@ -128,32 +128,29 @@ def test_batches_are_even():
 NAN = np.array([[0.0, 1.0], [np.nan, 1.0]])
 
 
-@pytest.mark.parametrize(
-    ("message", "x", "y", "options"),
-    [
-        ("not as many", np.zeros((3, 2)), np.zeros(2, int), {}),
-        ("the data is empty", np.zeros((0, 2)), np.zeros(0, int), {}),
-        ("NaN or infinity in 1 of 2 examples, first in input 1", NAN, np.zeros(2, int), {}),
-        ("first in target 1", np.zeros((2, 2)), NAN, {}),
-        ("the validation data contains NaN", np.zeros((2, 2)), np.zeros(2, int), {"validation": (NAN, np.zeros(2))}),
-        *[("one is a " + type(x).__name__, x, np.zeros(2, int), {}) for x in ({"a": NAN}, iter(NAN), None, {1.0}, 2.0)],
-        *[
-            (f"{name} must be a whole number of at least 1, not {number!r}", NAN[:1], np.zeros(1, int), {name: number})
-            for name, numbers in {"epochs": (0, 2.0, None), "batch_size": (0, "8"), "patience": (0, 1.5)}.items()
-            for number in numbers
-        ],
-        *[("a pair of arrays", NAN[:1], np.zeros(1, int), {"validation": z}) for z in (0.2, {}, NAN, (NAN,) * 3)],
-        *[
-            (
-                f"cannot be called '{name}'",
-                np.zeros((2, 2)),
-                np.zeros(2, int),
-                {"metrics": {"a": accuracy, name: accuracy}},
-            )
-            for name in ("loss", "val_loss", "n", "val_a")
-        ],
+@pytest.mark.parametrize(("message", "x", "y", "options"), [
+    ("not as many", np.zeros((3, 2)), np.zeros(2, int), {}),
+    ("the data is empty", np.zeros((0, 2)), np.zeros(0, int), {}),
+    ("NaN or infinity in 1 of 2 examples, first in input 1", NAN, np.zeros(2, int), {}),
+    ("first in target 1", np.zeros((2, 2)), NAN, {}),
+    ("the validation data contains NaN", np.zeros((2, 2)), np.zeros(2, int), {"validation": (NAN, np.zeros(2))}),
+    *[("one is a " + type(x).__name__, x, np.zeros(2, int), {}) for x in ({"a": NAN}, iter(NAN), None, {1.0}, 2.0)],
+    *[
+        (f"{name} must be a whole number of at least 1, not {number!r}", NAN[:1], np.zeros(1, int), {name: number})
+        for name, numbers in {"epochs": (0, 2.0, None), "batch_size": (0, "8"), "patience": (0, 1.5)}.items()
+        for number in numbers
     ],
-)
+    *[("a pair of arrays", NAN[:1], np.zeros(1, int), {"validation": z}) for z in (0.2, {}, NAN, (NAN,) * 3)],
+    *[
+        (
+            f"cannot be called '{name}'",
+            np.zeros((2, 2)),
+            np.zeros(2, int),
+            {"metrics": {"a": accuracy, name: accuracy}},
+        )
+        for name in ("loss", "val_loss", "n", "val_a")
+    ],
+])  # fmt: skip
 def test_bad_data_change_nothing(message, x, y, options):
     model, settings = setup(**options)
     before = model.state_dict()
@@ -192,17 +189,14 @@ def test_a_class_may_be_a_function():
     assert evaluate(model, *blobs(), loss=Half, metrics={"half": Half})["half"] == 0.5
 
 
-@pytest.mark.parametrize(
-    ("loss", "error", "message"),
-    [
-        (lambda z, y: (z - 1) ** 2, TypeError, "loss has to be one number"),
-        (lambda z, y: (np.mean(z), 1), TypeError, "loss has to be one number"),
-        (lambda z, y: None, TypeError, "loss has to be one number.*None"),
-        (lambda z, y: float(np.mean(z)), LostGradientError, "plain number"),
-        (lambda z, y: np.mean(z).value, LostGradientError, "plain number"),
-        (nn.cross_entropy, TypeError, "^m has to be one number"),
-    ],
-)
+@pytest.mark.parametrize(("loss", "error", "message"), [
+    (lambda z, y: (z - 1) ** 2, TypeError, "loss has to be one number"),
+    (lambda z, y: (np.mean(z), 1), TypeError, "loss has to be one number"),
+    (lambda z, y: None, TypeError, "loss has to be one number.*None"),
+    (lambda z, y: float(np.mean(z)), LostGradientError, "plain number"),
+    (lambda z, y: np.mean(z).value, LostGradientError, "plain number"),
+    (nn.cross_entropy, TypeError, "^m has to be one number"),
+])  # fmt: skip
 def test_a_loss_and_a_metric_are_one_number(loss, error, message):
     model, settings = setup(metrics={"m": lambda z, y: z})
     with pytest.raises(error, match=message):
@@ -293,16 +287,10 @@ def test_evaluating_needs_a_target_for_each_example(m, n):
         evaluate(np.abs, np.ones(m), np.ones(n), nn.mse_loss)
 
 
-@pytest.mark.parametrize(
-    ("scores", "labels"),
-    [
-        (np.eye(3), np.arange(3)[:, None]),
-        (np.eye(3), np.eye(3)),
-        (np.ones((4, 1)), np.ones(4)),
-        (np.ones(4), np.ones(4)),
-        (np.ones((4, 2, 5)), np.ones(4)),
-    ],
-)
+@pytest.mark.parametrize(("scores", "labels"), [
+    (np.eye(3), np.arange(3)[:, None]), (np.eye(3), np.eye(3)), (np.ones((4, 1)), np.ones(4)), (np.ones(4), np.ones(4)),
+    (np.ones((4, 2, 5)), np.ones(4)),
+])  # fmt: skip
 def test_accuracy_compares_each_example_with_its_label(scores, labels):
     with pytest.raises(InputError, match="accuracy"):
         accuracy(scores, labels)

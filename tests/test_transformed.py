@@ -31,23 +31,15 @@ def tanh_in_forward_mode():
 
 # Public functions of a function, and what they make of one: a function that pickles, and its arguments.
 TRANSFORMS = {
-    "grad": (af.grad(tanh_loss), (X,)),
-    "value_and_grad": (af.value_and_grad(tanh_loss), (X,)),
-    "grad_and_aux": (af.grad_and_aux(loss_and_more), (X,)),
-    "elementwise_grad": (af.elementwise_grad(stretched), (X,)),
-    "jacobian": (af.jacobian(stretched, mode="forward"), (X,)),
-    "jacfwd": (af.jacfwd(stretched), (X,)),
-    "jacrev": (af.jacrev(stretched), (X,)),
-    "hessian": (af.hessian(tanh_loss), (X,)),
-    "vmap": (af.vmap(tanh_loss, in_axes=1), (np.outer(X, X),)),
-    "checkpoint": (af.checkpoint(stretched), (X,)),
-    "compile": (af.compile(af.value_and_grad(tanh_loss), limit=3), (X,)),
-    "no_grad": (af.no_grad(stretched), (X,)),
-    "enable_grad": (af.enable_grad(stretched), (X,)),
-    "safe_masking": (af.safe_masking(af.grad(tanh_loss)), (X,)),
+    "grad": (af.grad(tanh_loss), (X,)), "value_and_grad": (af.value_and_grad(tanh_loss), (X,)),
+    "grad_and_aux": (af.grad_and_aux(loss_and_more), (X,)), "elementwise_grad": (af.elementwise_grad(stretched), (X,)),
+    "jacobian": (af.jacobian(stretched, mode="forward"), (X,)), "jacfwd": (af.jacfwd(stretched), (X,)),
+    "jacrev": (af.jacrev(stretched), (X,)), "hessian": (af.hessian(tanh_loss), (X,)),
+    "vmap": (af.vmap(tanh_loss, in_axes=1), (np.outer(X, X),)), "checkpoint": (af.checkpoint(stretched), (X,)),
+    "compile": (af.compile(af.value_and_grad(tanh_loss), limit=3), (X,)), "no_grad": (af.no_grad(stretched), (X,)),
+    "enable_grad": (af.enable_grad(stretched), (X,)), "safe_masking": (af.safe_masking(af.grad(tanh_loss)), (X,)),
     "data_parallel": (af.data_parallel(workers.squares, over=(1, 2), chunks=2), (X, np.outer(X, X), X)),
-    "hvp": (functools.partial(af.hvp, tanh_loss), (X, X)),
-    "jvp": (functools.partial(af.jvp, stretched), (X, X)),
+    "hvp": (functools.partial(af.hvp, tanh_loss), (X, X)), "jvp": (functools.partial(af.jvp, stretched), (X, X)),
     "check": (functools.partial(af.check, tanh_loss), (X,)),
     "gradcheck": (functools.partial(af.gradcheck, tanh_loss), (X,)),
     "multigrad": (af.multigrad(workers.squares, [0]), (X, np.outer(X, X), X)),
@@ -63,7 +55,7 @@ TRANSFORMS = {
     "on_operation": (af.on_operation(workers.no_op)(af.grad(tanh_loss)), (X,)),
     "gc_paused": (af.gc_paused()(af.grad(tanh_loss)), (X,)),
     "tree_map": (functools.partial(af.tree_map, stretched), ({"x": X},)),
-}
+}  # fmt: skip
 # The same for other ways of making one, and for nested ones.
 MORE = {
     "grad of a name": (af.grad(workers.squares, "w"), (X, np.outer(X, X), X)),
@@ -80,13 +72,12 @@ CASES = TRANSFORMS | MORE
 # Public functions of a function that give no function, or none that outlives a graph.
 OTHERS = {
     "vjp": "its pullback holds a graph", "linearize": "its linear function holds a graph",
-    "linear_transpose": "its transpose holds a graph",
-    "explore": "shows a widget", "trace": "a block in which one looks",
-    "diagnose": "gives a report", "live": "makes a page", "ggnvp": "called with its vectors, as hvp",
-    "tree_reduce": "called with its tree, as tree_map", "primitive": "found by its name",
-    "register_rule": "enters a row",
-    "minimize": "gives a result", "fit": "gives a History", "watch": "notes what a model does here",
-    "plot_boundary": "draws", "nn.Sequential": "a model: see grad of a model",
+    "linear_transpose": "its transpose holds a graph", "explore": "shows a widget",
+    "trace": "a block in which one looks", "diagnose": "gives a report", "live": "makes a page",
+    "ggnvp": "called with its vectors, as hvp", "tree_reduce": "called with its tree, as tree_map",
+    "primitive": "found by its name", "register_rule": "enters a row", "minimize": "gives a result",
+    "fit": "gives a History", "watch": "notes what a model does here", "plot_boundary": "draws",
+    "nn.Sequential": "a model: see grad of a model",
     **{f"implicit.{name}": "gives a node" for name in ("argmin", "fixed_point", "linear_solve", "root")},
     **{f"integrate.{name}": "gives a node" for name in ("fixed_quad", "odeint", "quad", "solve_ivp")},
 }  # fmt: skip

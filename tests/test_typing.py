@@ -258,21 +258,15 @@ def test_pyright_knows_the_types(tmp_path):
 # ---------------------------------------------------------------- nothing public is Any
 
 UNTYPED = {  # what public functions and methods return without a type, and why
-    "Function.forward": "written by users",
-    "Function.backward": "written by users",
-    "Module.forward": "written by users",
-    "Sequential.__getitem__": "layers are of any class",
-    "Gradients.get": "or the default",
-    "Gradients.pop": "or the default",
-    "tree_map": "the containers of its tree",
-    "tree_unflatten": "the containers of its tree",
-    "tree_reduce": "what the function returns",
+    "Function.forward": "written by users", "Function.backward": "written by users",
+    "Module.forward": "written by users", "Sequential.__getitem__": "layers are of any class",
+    "Gradients.get": "or the default", "Gradients.pop": "or the default", "tree_map": "the containers of its tree",
+    "tree_unflatten": "the containers of its tree", "tree_reduce": "what the function returns",
     **dict.fromkeys(("root", "fixed_point", "argmin", "linear_solve"), "the containers of x0, or b"),
-    "minimize": "SciPy's result, with the containers of x0 in it",
-    "solve_ivp": "SciPy's result, with nodes in it",
+    "minimize": "SciPy's result, with the containers of x0 in it", "solve_ivp": "SciPy's result, with nodes in it",
     "Stepper.__getitem__": "a step, or several",
     **dict.fromkeys(("plot_boundary", "plot_loss", "plot_sizes", "plot_weights"), "matplotlib's axes"),
-}
+}  # fmt: skip
 PACKAGES = [
     "", ".backends", ".implicit", ".integrate", ".linalg", ".nn", ".nn.init", ".optim", ".pictures", ".signal",
     ".special",

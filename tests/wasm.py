@@ -1,6 +1,6 @@
 """The suite in the browser's Python: Pyodide, which has 32-bit integers, no threads and no floating-point flags.
 
-    python tests/wasm.py nodes/test_nodes.py rules/test_table.py
+    python tests/wasm.py nodes/test_nodes.py table/test_table.py
 
 Pyodide and NumPy for it are those of the site: see site/runtime.py, which brings them, and the variable
 AUTOFLOW_PYODIDE, which says where they are kept. pytest and hypothesis come from PyPI. Needs node, npm and pip.

@@ -9,7 +9,7 @@ Intermediate results are as small as a block and stay in the cache, and the resu
 needed.
 
 Same bits: the functions treat each element alone, and a block begins where a processor would begin anyway, at a
-multiple of 64 elements, more than any takes at once (``tests/rules/test_blocks.py`` compares all ufuncs). Sums are cut
+multiple of 64 elements, more than any takes at once (``tests/table/test_blocks.py`` compares all ufuncs). Sums are cut
 only between rows: NumPy adds up the elements of a row in an order that depends on its length alone.
 
 Same errors and warnings: in blocks, whatever would be reported is an exception. If one is raised, the result is thrown

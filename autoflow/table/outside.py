@@ -1,6 +1,6 @@
 """NumPy functions without a row, and what nodes do with them.
 
-Every public callable of NumPy is in exactly one list, as ``tests/rules/test_outside.py`` checks:
+Every public callable of NumPy is in exactly one list, as ``tests/table/test_outside.py`` checks:
 
     RULES, COMPOSED   differentiated: a row, or written with functions that have rows (``table.py``)
     ALLOCATORS        a new array to be filled, which remembers what is written into it (zeros_like)

@@ -142,15 +142,12 @@ AS_IN_NUMPY = {
     **{f"astype to its dtype, order {o}": lambda x, o=o: x.astype(x.dtype, o, copy=False) is x for o in "KACF"},
     "astype to another dtype": lambda x: x.astype(np.float32, copy=False),
     "astype, a copy": lambda x: x.astype(x.dtype) is x,
-    "three axes": lambda x: x.transpose(*np.roll(np.arange(x.ndim), 1)),
-    "conjugate": lambda x: x.conjugate() is x,
-    "another device": lambda x: x.to_device("gpu"),
-    "its device": lambda x: x.to_device("cpu"),
-    "copy of a number": lambda x: copy.copy(x.sum()) * 2,
-    "T of a number": lambda x: x.sum().T * 2,
+    "three axes": lambda x: x.transpose(*np.roll(np.arange(x.ndim), 1)), "conjugate": lambda x: x.conjugate() is x,
+    "another device": lambda x: x.to_device("gpu"), "its device": lambda x: x.to_device("cpu"),
+    "copy of a number": lambda x: copy.copy(x.sum()) * 2, "T of a number": lambda x: x.sum().T * 2,
     "power of a number": lambda x: operator.ipow(x.sum(), 2),
     "named parts": lambda x: np.linalg.svd(x.reshape(-1, 3)).S,
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

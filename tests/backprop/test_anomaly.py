@@ -126,17 +126,13 @@ def test_results_are_the_same():
     assert af.grad(detect_anomaly()(lambda x: x**3))(2.0) == 12.0
 
 
-@pytest.mark.parametrize(
-    ("shell", "place"),
-    [
-        (
-            "SimpleNamespace(compile=SimpleNamespace(format_code_name=lambda file: ('Cell', 'In[7]')))",
-            "Cell In[7], line 2",
-        ),
-        ("SimpleNamespace(compile=SimpleNamespace(format_code_name=lambda file: None))", "<cell>:2"),
-        ("None", "<cell>:2"),
-    ],
-)
+@pytest.mark.parametrize(("shell", "place"), [
+    (
+        "SimpleNamespace(compile=SimpleNamespace(format_code_name=lambda file: ('Cell', 'In[7]')))",
+        "Cell In[7], line 2",
+    ),
+    ("SimpleNamespace(compile=SimpleNamespace(format_code_name=lambda file: None))", "<cell>:2"), ("None", "<cell>:2"),
+])  # fmt: skip
 def test_a_notebook_says_which_cell(shell, place):
     names = {"SimpleNamespace": SimpleNamespace, "np": np, "x": af.Variable(0.0)}
     exec(f"def get_ipython(): return {shell}", names)

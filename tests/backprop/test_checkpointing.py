@@ -100,17 +100,14 @@ class Fields:
 
 
 RESULTS = {
-    "dict": lambda x: {"a": np.sin(x), "b": np.cos(x) * x},
-    "list": lambda x: [np.sin(x), np.cos(x) * x],
-    "list of one": lambda x: [np.sin(x)],
-    "named tuple": lambda x: Pair(np.sin(x), np.cos(x) * x),
+    "dict": lambda x: {"a": np.sin(x), "b": np.cos(x) * x}, "list": lambda x: [np.sin(x), np.cos(x) * x],
+    "list of one": lambda x: [np.sin(x)], "named tuple": lambda x: Pair(np.sin(x), np.cos(x) * x),
     "dataclass": lambda x: Fields(np.sin(x), {"b": np.cos(x) * x}),
     "nested": lambda x: (np.sin(x), (np.cos(x) * x, [x * 2.0])),  # as an LSTM returns its state
     "with others": lambda x: {"y": np.sin(x), "n": 3, "s": 2.5, "text": "a", "none": None, "f": len, "flag": True},
     "with arrays": lambda x: (np.ones(2), np.sin(x), np.float64(1.0), af.Constant(2.0), x.value > 1.0),
-    "twice the same": lambda x: (lambda y: {"a": y, "b": y})(np.sin(x)),
-    "only others": lambda x: {"a": 1.0},
-}
+    "twice the same": lambda x: (lambda y: {"a": y, "b": y})(np.sin(x)), "only others": lambda x: {"a": 1.0},
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", RESULTS)

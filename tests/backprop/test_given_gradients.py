@@ -58,25 +58,18 @@ def by_grad_fn(x, g):
 
 
 WAYS = {
-    "backward": seeded,
-    "create_graph": lambda x, g: seeded(x, g, create_graph=True),
+    "backward": seeded, "create_graph": lambda x, g: seeded(x, g, create_graph=True),
     "a node": lambda x, g: seeded(x, af.Constant(g) if np.asarray(g).dtype.kind in "fc" else g, create_graph=True),
-    "gradients": lambda x, g: af.gradients(f(x), [x], seed=g),
-    "grad =": set_grad,
+    "gradients": lambda x, g: af.gradients(f(x), [x], seed=g), "grad =": set_grad,
     "grad = of an operation": lambda x, g: set_grad(f(x), g),
     "replace": lambda x, g: af.gradients(f(x), [x], seed=np.ones(2)).replace(x, g),
-    "record": lambda x, g: f(x).grad_fn(g),
-    "vjp": lambda x, g: af.vjp(f, x.value)[1](g),
+    "record": lambda x, g: f(x).grad_fn(g), "vjp": lambda x, g: af.vjp(f, x.value)[1](g),
     "jvp": lambda x, g: af.jvp(f, x.value, np.asarray(g)),  # lists are containers here, and in the next two
     "linearize": lambda x, g: af.linearize(f, x.value)[1](np.asarray(g)),
     "hvp": lambda x, g: af.hvp(lambda x: np.sum(np.abs(x) ** 2), x.value, np.asarray(g)),
-    "transpose": lambda x, g: af.linear_transpose(f, x.value)(g),
-    "hook": hooked,
-    "hook of an operation": hooked_operation,
-    "primitive": by_primitive,
-    "Function": by_function,
-    "grad_fn": by_grad_fn,
-}
+    "transpose": lambda x, g: af.linear_transpose(f, x.value)(g), "hook": hooked,
+    "hook of an operation": hooked_operation, "primitive": by_primitive, "Function": by_function, "grad_fn": by_grad_fn,
+}  # fmt: skip
 LOST = {
     "complex": np.array([1 + 2j, 3.0]), "complex list": [1 + 2j, 3.0], "complex zeros": np.zeros(2, complex),
 }  # fmt: skip

@@ -30,21 +30,19 @@ from autoflow.table.facts import of_kind
 SIZE = 5
 CALLS = [*[f"return {text}" for line in EXPRESSIONS.strip().splitlines() for text in line.strip().split("  ")], *BODIES]
 LAYOUTS = {
-    "C": lambda a: a,
-    "F": np.asfortranarray,
+    "C": lambda a: a, "F": np.asfortranarray,
     "examples last": lambda a: np.moveaxis(np.ascontiguousarray(np.moveaxis(a, 0, -1)), -1, 0),
     "reversed": lambda a: np.ascontiguousarray(a[::-1, ::-1])[::-1, ::-1],
     "strided": lambda a: np.repeat(np.repeat(a, 2, 0), 2, -1)[::2, ..., ::2],
     "byte-swapped": lambda a: a.astype(a.dtype.newbyteorder()),
-}
+}  # fmt: skip
 DTYPES = ["f8", "f4", "i8", "?", "c16", "u1"]
 KINDS = list(itertools.product(LAYOUTS, DTYPES))
 # What is done with an error of the call.
 CAUGHT = {
-    "not caught": "{}",
-    "Exception": "\n  try:\n   {}\n  except Exception: return x[:1]*3",
+    "not caught": "{}", "Exception": "\n  try:\n   {}\n  except Exception: return x[:1]*3",
     "bare": "\n  try:\n   {}\n  except: return x[:1]*3",
-}
+}  # fmt: skip
 # In arrays of C order and float64: calls that are made for each example, one by one.
 LOOPED = {
     "choose", "full_like(x,y[0])", "bincount", "histogram", "isin", "lexsort", "lstsq", "nonzero", "packbits",
@@ -240,16 +238,12 @@ def test_derivatives_are_those_of_a_loop(part):
 
 BUFFER = np.zeros(3)
 CATCHES = {
-    "nothing": "{}",
-    "ValueError": "try:\n  {}\n except ValueError: pass",
-    "Exception": "try:\n  {}\n except Exception: pass",
-    "bare": "try:\n  {}\n except: pass",
-    "finally": "try:\n  {}\n finally:\n  return x * 2",
-    "suppress": "with contextlib.suppress(ValueError):\n  {}",
+    "nothing": "{}", "ValueError": "try:\n  {}\n except ValueError: pass",
+    "Exception": "try:\n  {}\n except Exception: pass", "bare": "try:\n  {}\n except: pass",
+    "finally": "try:\n  {}\n finally:\n  return x * 2", "suppress": "with contextlib.suppress(ValueError):\n  {}",
     "in a function": "def g():\n  try:\n   {}\n  except ValueError: pass\n g()",
-    "unlocked": "BUFFER.flags.writeable = True\n {}",
-    "setflags": "BUFFER.setflags(write=True)\n {}",
-}
+    "unlocked": "BUFFER.flags.writeable = True\n {}", "setflags": "BUFFER.setflags(write=True)\n {}",
+}  # fmt: skip
 WRITES = [
     "BUFFER[0] += 1", "BUFFER[:] = BUFFER + 1", "BUFFER.fill(7)", "np.add(BUFFER, 1, out=BUFFER)", "BUFFER.sort()",
     "np.copyto(BUFFER, 5)", "BUFFER.__iadd__(2)",

@@ -34,19 +34,14 @@ RNG = np.random.default_rng(0)
 X, M = np.round(RNG.normal(size=(3, 3)) * 3, 1), RNG.normal(size=(3, 3, 3)) + 3 * np.eye(3)
 K = np.array([[0, 1], [2, 1], [1, 2]])
 KINDS = {
-    "f8": lambda a: a,
-    "f2": lambda a: a.astype("f2"),
-    "c16": lambda a: a + 1j * a[::-1],
+    "f8": lambda a: a, "f2": lambda a: a.astype("f2"), "c16": lambda a: a + 1j * a[::-1],
     "swapped": lambda a: np.repeat(a.astype(">f4"), 2, -1)[..., ::2],
-    "reversed": lambda a: np.round(a).astype("i8")[..., ::-1],
-    "bool": lambda a: np.asfortranarray(a > 0.3),
-    "u1": lambda a: np.abs(a * 90).astype("u1"),
-    "dates": lambda a: np.round(a * 9).astype("i8").astype("M8[s]"),
+    "reversed": lambda a: np.round(a).astype("i8")[..., ::-1], "bool": lambda a: np.asfortranarray(a > 0.3),
+    "u1": lambda a: np.abs(a * 90).astype("u1"), "dates": lambda a: np.round(a * 9).astype("i8").astype("M8[s]"),
     "spans": lambda a: np.round(a * 9).astype("i8").astype("m8[s]"),
     "records": lambda a: np.rec.fromarrays([a, a.astype("i4")], names="a,b").view(np.ndarray),
-    "texts": lambda a: a.astype("U4"),
-    "nothing": lambda a: a[..., :0, :0] if a.ndim > 2 else a[..., :0],
-}
+    "texts": lambda a: a.astype("U4"), "nothing": lambda a: a[..., :0, :0] if a.ndim > 2 else a[..., :0],
+}  # fmt: skip
 DAY = 8  # of so many programs one
 NT = collections.namedtuple("NT", "a b")
 

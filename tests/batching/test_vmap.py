@@ -90,11 +90,8 @@ class Layer:
 
 
 CONTAINERS = {
-    "dict": lambda w: {"w": w},
-    "list": lambda w: ["w", w],
-    "object": Layer,
-    "nested": lambda w: ({"w": [w]},),
-}
+    "dict": lambda w: {"w": w}, "list": lambda w: ["w", w], "object": Layer, "nested": lambda w: ({"w": [w]},),
+}  # fmt: skip
 CHANGES = {
     "dict": ["p['w'] = p['w'] * 2", "p['w'] += 1", "p['new'] = x", "p.pop('w', 0)", "p.clear()", "p |= {'w': 3.0}"],
     "list": ["p[1] = p[1] * 2", "p[-1] += 1", "p.append(x)", "p and p.pop()", "p[:] = [1, 2]", "p.reverse()"],
@@ -135,15 +132,12 @@ def test_out_axes_none_is_for_what_all_share():
         af.vmap(lambda x: x, out_axes=None)(X[:0])
 
 
-@pytest.mark.parametrize(
-    "f", [
-        np.linalg.eigvals, lambda a: np.linalg.eig(a)[0], lambda a: np.linalg.eig(a)[1] * 2,
-        lambda a: np.sum(np.linalg.eigvals(a)), lambda a: np.linalg.eigvals(np.stack([a, a.T])),
-        lambda a: np.roots(np.stack([a[0, 0] * 0 + 1, -np.trace(a), 1.0])),
-        lambda a: np.max(np.abs(np.linalg.eigvals(a))),
-        lambda a: np.real_if_close(np.linalg.eigvals(a)), lambda a: np.emath.sqrt(a[1]), np.poly,
-    ]
-)  # fmt: skip
+@pytest.mark.parametrize("f", [
+    np.linalg.eigvals, lambda a: np.linalg.eig(a)[0], lambda a: np.linalg.eig(a)[1] * 2,
+    lambda a: np.sum(np.linalg.eigvals(a)), lambda a: np.linalg.eigvals(np.stack([a, a.T])),
+    lambda a: np.roots(np.stack([a[0, 0] * 0 + 1, -np.trace(a), 1.0])), lambda a: np.max(np.abs(np.linalg.eigvals(a))),
+    lambda a: np.real_if_close(np.linalg.eigvals(a)), lambda a: np.emath.sqrt(a[1]), np.poly,
+])  # fmt: skip
 def test_eigenvalues_that_are_real_for_some_examples(f):
     """A batch of both kinds comes after the form has been found right for one kind, too."""
     kinds = np.array([[[2.0, 1.0], [1.0, 3.0]], [[0.0, 1.0], [-1.0, 0.0]]])
@@ -156,13 +150,11 @@ def test_eigenvalues_that_are_real_for_some_examples(f):
                 af.vmap(f, loop="allow")(kinds[order])
 
 
-@pytest.mark.parametrize(
-    "give", [
-        lambda x, c: 2.0, lambda x, c: 2, lambda x, c: True, lambda x, c: np.float32(2), lambda x, c: c,
-        lambda x, c: c[0], lambda x, c: x * 0 + np.nan, lambda x, c: np.full(2, np.nan), lambda x, c: x * 0 + c[1],
-        lambda x, c: af.Constant(c), lambda x, c: af.zeros(2), lambda x, c: af.stop_gradient(af.Variable(x * 0)),
-    ]
-)  # fmt: skip
+@pytest.mark.parametrize("give", [
+    lambda x, c: 2.0, lambda x, c: 2, lambda x, c: True, lambda x, c: np.float32(2), lambda x, c: c, lambda x, c: c[0],
+    lambda x, c: x * 0 + np.nan, lambda x, c: np.full(2, np.nan), lambda x, c: x * 0 + c[1],
+    lambda x, c: af.Constant(c), lambda x, c: af.zeros(2), lambda x, c: af.stop_gradient(af.Variable(x * 0)),
+])  # fmt: skip
 @pytest.mark.parametrize("axis", [0, None])
 def test_shared_results_are_new_arrays_however_they_were_computed(give, axis):
     c = np.array([1.0, 2.0])
@@ -197,48 +189,37 @@ def test_numbers_of_examples():
 # -- what is refused
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: af.vmap(f, None)(X), "nothing to map over"),
-        (lambda: af.vmap(lambda: 1.0)(), "nothing to map over"),
-        (lambda: af.vmap(np.dot)(X, X[:5]), r"different lengths: 6 in argument 0, 5 in argument 1"),
-        (lambda: af.vmap(f, 2)(X), r"argument 0 has shape \(6, 4\), and so no axis 2"),
-        (lambda: af.vmap(np.dot, (0, 0))(X, 2.0), r"argument 1 has shape \(\), and so no axis 0"),
-        (lambda: af.vmap(np.dot, (0,))(X, X), "in_axes has 1 entries for 2 arguments"),
-        (lambda: af.vmap(lambda p: p["w"], ({"v": 0},))({"w": X}), r"in_axes for argument 0 has the entries"),
-        (lambda: af.vmap(f, "first")(X), "in_axes are ints, None, or containers"),
-        (lambda: af.vmap(f, ([0],))(X), "where argument 0 has no container"),
-        (lambda: af.vmap(np.exp, out_axes=2)(X), "out_axes=2: the result for all examples has the axes 0 to 1"),
-    ],
-)
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda: af.vmap(f, None)(X), "nothing to map over"), (lambda: af.vmap(lambda: 1.0)(), "nothing to map over"),
+    (lambda: af.vmap(np.dot)(X, X[:5]), r"different lengths: 6 in argument 0, 5 in argument 1"),
+    (lambda: af.vmap(f, 2)(X), r"argument 0 has shape \(6, 4\), and so no axis 2"),
+    (lambda: af.vmap(np.dot, (0, 0))(X, 2.0), r"argument 1 has shape \(\), and so no axis 0"),
+    (lambda: af.vmap(np.dot, (0,))(X, X), "in_axes has 1 entries for 2 arguments"),
+    (lambda: af.vmap(lambda p: p["w"], ({"v": 0},))({"w": X}), r"in_axes for argument 0 has the entries"),
+    (lambda: af.vmap(f, "first")(X), "in_axes are ints, None, or containers"),
+    (lambda: af.vmap(f, ([0],))(X), "where argument 0 has no container"),
+    (lambda: af.vmap(np.exp, out_axes=2)(X), "out_axes=2: the result for all examples has the axes 0 to 1"),
+])  # fmt: skip
 def test_wrong_axes(call, message):
     with pytest.raises(InputError, match=message):
         call()
 
 
 QUESTIONS = {
-    "if, and, or, not, while": lambda x: x if x[0] > 0 else -x,
-    "float(x)": lambda x: x * float(x[0]),
+    "if, and, or, not, while": lambda x: x if x[0] > 0 else -x, "float(x)": lambda x: x * float(x[0]),
     "x[mask], whose length": lambda x: np.sum(x[x > 0]),
     "a range, a shape": lambda x: x * len(range(2 + x[0].astype(int))),
-    "np.asarray, np.array": lambda x: np.asarray(x) * 2,
-    "x.tolist()": lambda x: np.array(x.tolist()),
-    "x.item()": lambda x: x * x[1].item(),
-    "the question `in`": lambda x: x * (1.0 in x),
-    "a format": lambda x: x * len(f"{x[0]:.2f}"),
-    "x.data": lambda x: x * x.data.ndim,
+    "np.asarray, np.array": lambda x: np.asarray(x) * 2, "x.tolist()": lambda x: np.array(x.tolist()),
+    "x.item()": lambda x: x * x[1].item(), "the question `in`": lambda x: x * (1.0 in x),
+    "a format": lambda x: x * len(f"{x[0]:.2f}"), "x.data": lambda x: x * x.data.ndim,
     "plain[i] = x": lambda x: written_into(np.zeros(4), slice(2), x[:2]),
-    "np.put": lambda x: np.put(z := np.zeros(4), [0], x[0]) or z,
-    "np.nonzero": lambda x: np.sum(np.nonzero(x > 0)[0]),
-    "x.view(dtype)": lambda x: x.view(np.int64),
-    "an index with": lambda x: x[True],
-    "the text of an array": lambda x: x * len(str(x)) * ("-" in repr(x)),
-    "a key": lambda x: x * len({x[0]: 1}),
+    "np.put": lambda x: np.put(z := np.zeros(4), [0], x[0]) or z, "np.nonzero": lambda x: np.sum(np.nonzero(x > 0)[0]),
+    "x.view(dtype)": lambda x: x.view(np.int64), "an index with": lambda x: x[True],
+    "the text of an array": lambda x: x * len(str(x)) * ("-" in repr(x)), "a key": lambda x: x * len({x[0]: 1}),
     "x.flags": lambda x: x * x.flags.c_contiguous,
     "writeable=True": lambda x: np.lib.stride_tricks.sliding_window_view(x * 1, 2, writeable=True) * 1,
     "another result for one example": lambda x: x * (type(x) is np.ndarray),
-}
+}  # fmt: skip
 
 
 def written_into(z, index, value):
@@ -264,15 +245,12 @@ def test_what_only_one_example_can_answer_is_a_loop_with_its_line(reason):
         af.vmap(g, loop="never")
 
 
-@pytest.mark.parametrize(
-    ("g", "error", "message"),
-    [
-        (lambda x: x.__setitem__(0, 1.0), ValueError, "read-only"),
-        (lambda x: 1 / 0, ZeroDivisionError, "division by zero"),
-        (lambda x: np.add(x, np.ones(3)), ValueError, "could not be broadcast together with shapes (4,) (3,)"),
-        (lambda x: {}["k"], KeyError, "k"),
-    ],
-)
+@pytest.mark.parametrize(("g", "error", "message"), [
+    (lambda x: x.__setitem__(0, 1.0), ValueError, "read-only"),
+    (lambda x: 1 / 0, ZeroDivisionError, "division by zero"),
+    (lambda x: np.add(x, np.ones(3)), ValueError, "could not be broadcast together with shapes (4,) (3,)"),
+    (lambda x: {}["k"], KeyError, "k"),
+])  # fmt: skip
 def test_errors_are_those_of_an_example(g, error, message):
     before = dict(NODE_TYPES)
     with pytest.raises(error, match=re.escape(message)) as caught:
@@ -318,15 +296,12 @@ def product(w, x):
 
 
 TRANSFORMED = {
-    "grad": (af.grad(f), X),
-    "value_and_grad": (lambda x: af.value_and_grad(f)(x)[1], X),
-    "hessian": (af.hessian(f), X),
+    "grad": (af.grad(f), X), "value_and_grad": (lambda x: af.value_and_grad(f)(x)[1], X), "hessian": (af.hessian(f), X),
     "jacobian": (af.jacobian(lambda x: x[:2] * np.exp(x[2:])), X),
     "jacobian forward": (af.jacobian(lambda x: x[:2] * np.exp(x[2:]), mode="forward"), X),
     "wide jacobian": (af.jacobian(lambda x: np.tanh(np.outer(x, x)).ravel(), mode="reverse"), X),
     "grad of grad": (af.grad(lambda x: np.sum(af.grad(f)(x) ** 2)), X),
-    "closure": (af.grad(lambda x: product(W, x)), X),
-    "shared leaf": (lambda x: af.grad(product)(W, x), X),
+    "closure": (af.grad(lambda x: product(W, x)), X), "shared leaf": (lambda x: af.grad(product)(W, x), X),
     "another leaf": (lambda x: af.grad(lambda y: np.sum(y * x) ** 2)(np.ones(4)), X),
     "a number": (lambda x: af.grad(lambda y: np.sum(np.sin(y * x)))(2.0), X),
     "perturbations": (lambda x: af.grad(lambda y: y * af.grad(lambda z: y + z)(1.0))(x[0]), X),
@@ -336,12 +311,9 @@ TRANSFORMED = {
     "grad of vmap of grad": (
         af.grad(lambda a: np.sum(af.vmap(af.grad(lambda x: f(x * a)))(X) ** 2)), X,
     ),
-    "jvp": (lambda x: af.jvp(f, (x,), (x + 1,))[1], X),
-    "vjp": (lambda x: af.vjp(np.sin, x)[1](x + 1)[0], X),
-    "plain cotangent": (lambda x: af.vjp(np.sin, x)[1](np.ones(4))[0], X),
-    "hvp": (lambda x: af.hvp(f, x, x + 1), X),
-    "no_grad": (af.no_grad(f), X),
-    "checkpoint": (af.grad(af.checkpoint(f)), X),
+    "jvp": (lambda x: af.jvp(f, (x,), (x + 1,))[1], X), "vjp": (lambda x: af.vjp(np.sin, x)[1](x + 1)[0], X),
+    "plain cotangent": (lambda x: af.vjp(np.sin, x)[1](np.ones(4))[0], X), "hvp": (lambda x: af.hvp(f, x, x + 1), X),
+    "no_grad": (af.no_grad(f), X), "checkpoint": (af.grad(af.checkpoint(f)), X),
     "own Variable": (lambda x: own_gradient(x), X),
 }  # fmt: skip
 
@@ -713,8 +685,7 @@ STOPPED = {
     "grad": lambda a: gradients_left(a, lambda v, z: v.grad),
     "grad of a result": lambda a: gradients_left(a, lambda v, z: z.grad),
     "added grads": lambda a: gradients_left(a, lambda v, z: (np.sum(v * a).backward(), v.grad)[1]),
-    "stop_gradient": lambda a: a * af.stop_gradient(a),
-    "of a result": lambda a: a * af.stop_gradient(np.sin(a) * a),
+    "stop_gradient": lambda a: a * af.stop_gradient(a), "of a result": lambda a: a * af.stop_gradient(np.sin(a) * a),
     "of a derivative": lambda a: af.grad(lambda b: np.sum(b**3) * np.sum(af.stop_gradient(b)))(a),
     "value": lambda a: af.grad(lambda b: np.sum(b**3 * b.value))(a),
     "detach": lambda a: af.grad(lambda b: np.sum((b * b).detach() * b**2))(a),
@@ -722,7 +693,7 @@ STOPPED = {
         make.__name__: lambda a, make=make: a * make(a) + a * make(np.sin(a))
         for make in (af.Constant, af.Variable, af.constant, af.variable)
     },
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", STOPPED)
@@ -736,14 +707,10 @@ def test_gradients_stop_for_those_outside_of_vmap_too(name):
 
 
 OBJECTS = {
-    "a deque": lambda x: deque([x]),
-    "a namespace": lambda x: SimpleNamespace(a=x),
-    "a function": lambda x: lambda: x,
-    "a generator": lambda x: (v for v in x),
-    "an iterator": iter,
-    "a method": lambda x: x.sum,
+    "a deque": lambda x: deque([x]), "a namespace": lambda x: SimpleNamespace(a=x), "a function": lambda x: lambda: x,
+    "a generator": lambda x: (v for v in x), "an iterator": iter, "a method": lambda x: x.sum,
     "an object in a list": lambda x: [x, SimpleNamespace(a=x)],
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", OBJECTS)
@@ -764,12 +731,10 @@ def put_in(*objects):
 
 
 @pytest.mark.parametrize("layers", [1, 2])
-@pytest.mark.parametrize(
-    "f", [
-        lambda x: put_in(x, None), lambda x: put_in(x[0], x), lambda x: put_in({"a": x}), lambda x: put_in(None, [1.0]),
-        lambda x: put_in(np.ones(2), 1), lambda x: put_in(put_in(x * 2), 1), lambda x: np.array(x, object),
-    ]
-)  # fmt: skip
+@pytest.mark.parametrize("f", [
+    lambda x: put_in(x, None), lambda x: put_in(x[0], x), lambda x: put_in({"a": x}), lambda x: put_in(None, [1.0]),
+    lambda x: put_in(np.ones(2), 1), lambda x: put_in(put_in(x * 2), 1), lambda x: np.array(x, object),
+])  # fmt: skip
 def test_arrays_of_objects_are_stacked(f, layers):
     found, wanted = af.vmap(f, loop="allow"), np.stack([f(x) for x in X])
     found = found(X) if layers == 1 else af.vmap(found, loop="allow")(X[None])[0]
@@ -863,18 +828,14 @@ def filled(array, w):
 
 @pytest.mark.filterwarnings("ignore::autoflow.errors.LoopWarning")
 @pytest.mark.parametrize("f", READ_PAST_US.values(), ids=READ_PAST_US)
-@pytest.mark.parametrize(
-    "transform",
-    [
-        lambda f, w, s: af.vmap(af.grad(f), (None, 0))(w, s),
-        lambda f, w, s: af.vmap(lambda x: af.grad(lambda w: f(w, x))(w))(s),
-        lambda f, w, s: af.vmap(lambda x: af.jvp(lambda w: f(w, x), w, w)[1])(s),
-        lambda f, w, s: af.vmap(lambda x: af.vjp(lambda w: f(w, x), w)[1](1.0)[0])(s),
-        lambda f, w, s: af.vmap(lambda a: af.vmap(lambda x: af.grad(lambda w: f(w, x * a))(w))(s))(s),
-        lambda f, w, s: af.grad(lambda v: np.sum(af.vmap(lambda x: af.grad(lambda w: f(w, x) * v)(w))(s)))(2.0),
-    ],
-    ids=["argument", "closure", "jvp", "vjp", "nested", "in a gradient"],
-)
+@pytest.mark.parametrize("transform", [
+    lambda f, w, s: af.vmap(af.grad(f), (None, 0))(w, s),
+    lambda f, w, s: af.vmap(lambda x: af.grad(lambda w: f(w, x))(w))(s),
+    lambda f, w, s: af.vmap(lambda x: af.jvp(lambda w: f(w, x), w, w)[1])(s),
+    lambda f, w, s: af.vmap(lambda x: af.vjp(lambda w: f(w, x), w)[1](1.0)[0])(s),
+    lambda f, w, s: af.vmap(lambda a: af.vmap(lambda x: af.grad(lambda w: f(w, x * a))(w))(s))(s),
+    lambda f, w, s: af.grad(lambda v: np.sum(af.vmap(lambda x: af.grad(lambda w: f(w, x) * v)(w))(s)))(2.0),
+], ids=["argument", "closure", "jvp", "vjp", "nested", "in a gradient"])  # fmt: skip
 def test_numbers_of_shared_arguments_do_not_leave_the_graph(f, transform):
     """As in a loop, where the proof finds them."""
     for w in (2.0, np.array([1.0, 2.0])):

@@ -179,20 +179,16 @@ def outcome(run):
         return type(error), str(error)
 
 
-@pytest.mark.parametrize(
-    "f",
-    [
-        lambda x, w: x[0, 0, 0], lambda x, w: x[0, 0][1], lambda x, w: x[np.array([0]), 0, 0], lambda x, w: x[True],
-        lambda x, w: np.transpose(x, (0,)), lambda x, w: np.tril(np.linalg.matrix_transpose(x[0])),
-        lambda x, w: np.diag(np.stack([x, x])), lambda x, w: np.sum(x[0, 0], axis=1),
-        lambda x, w: np.matmul(x[0, 0], w), lambda x, w: np.tensordot(x, w[:3], 1),
-        lambda x, w: np.linalg.solve(x[0], w), lambda x, w: np.linalg.inv(x[0]),
-        written(lambda z, x, w: np.put_along_axis(z, np.argsort(x.ravel()), x.ravel(), None)),
-        nodes_inside(written(put_along)), written(lambda z, x, w: np.copyto(np.zeros((4, 4)), x)),
-        written(lambda z, x, w: np.add.at(w * 1.0, 0, x[0])), written(lambda z, x, w: z.__setitem__(x > 0, x[0])),
-        lambda x, w: np.linalg.cholesky(x), lambda x, w: x + np.ones((3, 4, 4)), lambda x, w: x.__iadd__(w),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("f", [
+    lambda x, w: x[0, 0, 0], lambda x, w: x[0, 0][1], lambda x, w: x[np.array([0]), 0, 0], lambda x, w: x[True],
+    lambda x, w: np.transpose(x, (0,)), lambda x, w: np.tril(np.linalg.matrix_transpose(x[0])),
+    lambda x, w: np.diag(np.stack([x, x])), lambda x, w: np.sum(x[0, 0], axis=1), lambda x, w: np.matmul(x[0, 0], w),
+    lambda x, w: np.tensordot(x, w[:3], 1), lambda x, w: np.linalg.solve(x[0], w), lambda x, w: np.linalg.inv(x[0]),
+    written(lambda z, x, w: np.put_along_axis(z, np.argsort(x.ravel()), x.ravel(), None)),
+    nodes_inside(written(put_along)), written(lambda z, x, w: np.copyto(np.zeros((4, 4)), x)),
+    written(lambda z, x, w: np.add.at(w * 1.0, 0, x[0])), written(lambda z, x, w: z.__setitem__(x > 0, x[0])),
+    lambda x, w: np.linalg.cholesky(x), lambda x, w: x + np.ones((3, 4, 4)), lambda x, w: x.__iadd__(w),
+])  # fmt: skip
 def test_errors_are_those_of_a_loop(f):
     """Type and text; or the values, where an example can what a batch cannot."""
     with warnings.catch_warnings():

@@ -115,8 +115,7 @@ def places_of_a_mask(x):
 
 PROGRAMS = [
     swap, swap_views, swap_copies, kept_number, kept_number_of_a_matrix, kept_views, unpacked, insertion_sort, running,
-    fibonacci, overlapping, mask, mask_for_all, mask_of_two_results,
-    places_of_a_mask,
+    fibonacci, overlapping, mask, mask_for_all, mask_of_two_results, places_of_a_mask,
 ]  # fmt: skip
 
 

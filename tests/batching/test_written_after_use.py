@@ -90,11 +90,10 @@ def test_places_masks_and_factors(name):
 
 
 LAYOUTS = {
-    "C": lambda x: x,
-    "F": np.asfortranarray,
+    "C": lambda x: x, "F": np.asfortranarray,
     "examples in F": lambda x: np.ascontiguousarray(x.swapaxes(-1, -2)).swapaxes(-1, -2),
     "strided": lambda x: np.repeat(x, 2, -1)[..., ::2],
-}
+}  # fmt: skip
 KEEPING = [
     *[f"y.astype(float,order='{order}',copy=False)" for order in "CFAK"], "np.astype(y,float,copy=False)",
     *[f"y.T.astype(float,order='{order}',copy=False).T" for order in "CFAK"], "y.astype(int,copy=False)", "y.copy('A')",

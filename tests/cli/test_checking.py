@@ -28,22 +28,18 @@ END = """
     print(float(loss), len(sys.argv))
 """
 LOSES = {
-    "array": "loss = np.sum(np.array([h, h]) * w)",
-    "full": "loss = np.sum(np.full(3, h[0]) * w)",
-    "asarray": "loss = np.sum(np.asarray(h) * w)",
-    "dot": "loss = np.sum(np.ones(3).dot(h) * w)",
+    "array": "loss = np.sum(np.array([h, h]) * w)", "full": "loss = np.sum(np.full(3, h[0]) * w)",
+    "asarray": "loss = np.sum(np.asarray(h) * w)", "dot": "loss = np.sum(np.ones(3).dot(h) * w)",
     "float32": "loss = np.sum(np.float32(h[1]) * w)",
     "variable": "v = af.Variable(np.asarray(h)); loss = np.sum(v * w)",
     "written": "a = np.zeros(3); a[:] = h; loss = np.sum(a * w)",
     "default": "loss = np.sum(np.select([w > 9.0], [w.value], default=np.asarray(h)) * w)",
-}
+}  # fmt: skip
 KEEPS = {
-    "stack": "loss = np.sum(np.stack([h, h]) * w)",
-    "full": "loss = np.sum(af.full(3, h[0]) * w)",
+    "stack": "loss = np.sum(np.stack([h, h]) * w)", "full": "loss = np.sum(af.full(3, h[0]) * w)",
     "value": "loss = np.sum(h.value * w) + float(h[0]) * np.sum(w)",
-    "stopped": "loss = np.sum(af.stop_gradient(h) * h)",
-    "for a plot": "seen = np.asarray(h) * 2; loss = np.sum(h * w)",
-}
+    "stopped": "loss = np.sum(af.stop_gradient(h) * h)", "for a plot": "seen = np.asarray(h) * 2; loss = np.sum(h * w)",
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -97,12 +93,10 @@ def test_a_program_that_loses_nothing(tmp_path, capfd):
 
 
 TAKEN = {
-    "float": "loss = float(w[0]) * np.sum(w)",
-    "int": "loss = int(1e12 * w[0]) * np.sum(w)",
-    "item": "loss = w[0].item() * np.sum(w)",
-    "tolist": "loss = np.sum(np.array(w.tolist()) * w)",
+    "float": "loss = float(w[0]) * np.sum(w)", "int": "loss = int(1e12 * w[0]) * np.sum(w)",
+    "item": "loss = w[0].item() * np.sum(w)", "tolist": "loss = np.sum(np.array(w.tolist()) * w)",
     "a loss of floats": "loss = af.Variable(float(np.sum(w * w))) * np.sum(w)",
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("how", by_day(TAKEN, {"a loss of floats"}))
@@ -129,14 +123,11 @@ def test_a_module_in_a_package(tmp_path, capfd, monkeypatch, how):
     assert "parts.py:2" in out
 
 
-@pytest.mark.parametrize(
-    ("program", "text"),
-    [
-        ("stray/main.py", "import parts; parts.work()"),  # a script beside an __init__.py
-        ("plain.main", "from . import parts; parts.work()"),  # a package without one
-        ("plain", "from plain import parts; parts.work()"),  # its __main__.py
-    ],
-)
+@pytest.mark.parametrize(("program", "text"), [
+    ("stray/main.py", "import parts; parts.work()"),  # a script beside an __init__.py
+    ("plain.main", "from . import parts; parts.work()"),  # a package without one
+    ("plain", "from plain import parts; parts.work()"),  # its __main__.py
+])  # fmt: skip
 def test_programs_run_as_by_python(tmp_path, capfd, monkeypatch, program, text):
     for folder in ("stray", "plain"):
         (tmp_path / folder).mkdir()

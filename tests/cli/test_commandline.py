@@ -54,28 +54,11 @@ def test_example_prints_values_and_gradients(capsys):
     assert list(table)[:3] == ["x", "y", "z"]
 
 
-@pytest.mark.parametrize(
-    ("formula", "expected"),
-    [
-        ("x + y", 5.0),
-        ("x - y", -1.0),
-        ("x * y", 6.0),
-        ("x / y", 2 / 3),
-        ("x // y", 0.0),
-        ("x % y", 2.0),
-        ("x ** y", 8.0),
-        ("-x", -2.0),
-        ("+x", 2.0),
-        ("2 ** 3 ** 2 * x", 1024.0),
-        ("x * pi", 2 * np.pi),
-        ("x * e", 2 * np.e),
-        ("exp(x)", np.exp(2.0)),
-        ("add(x, y)", 5.0),
-        ("sum([x, y, 1])", 6.0),
-        ("1e2 * x", 200.0),
-        ("\na = x\na * y\n", 6.0),
-    ],
-)
+@pytest.mark.parametrize(("formula", "expected"), [
+    ("x + y", 5.0), ("x - y", -1.0), ("x * y", 6.0), ("x / y", 2 / 3), ("x // y", 0.0), ("x % y", 2.0), ("x ** y", 8.0),
+    ("-x", -2.0), ("+x", 2.0), ("2 ** 3 ** 2 * x", 1024.0), ("x * pi", 2 * np.pi), ("x * e", 2 * np.e),
+    ("exp(x)", np.exp(2.0)), ("add(x, y)", 5.0), ("sum([x, y, 1])", 6.0), ("1e2 * x", 200.0), ("\na = x\na * y\n", 6.0),
+])  # fmt: skip
 def test_formulas(formula, expected):
     assert float(compute(formula, x=2, y=3)) == pytest.approx(expected, rel=1e-15)
 
@@ -167,50 +150,22 @@ def test_each_node_listed_attribute_once(capsys):
 
 
 REFUSED = {  # why -> what is refused
-    "Attribute": ["x.value", "x.__class__"],
-    "Subscript": ["x[0]"],
-    "Lambda": ["lambda: x"],
-    "ListComp": ["[i for i in x]"],
-    "Set": ["{x}"],
-    "Dict": ["{x: x}"],
-    "Tuple": ["(x, x)"],
-    "IfExp": ["x if x else x"],
-    "Compare": ["x < 1"],
-    "BoolOp": ["x and x"],
-    "UnaryOp": ["not x", "~x"],
-    "BinOp": ["x << 2", "x | 2"],
-    "NamedExpr": ["(y := x)"],
-    "JoinedStr": ["f'{x}'"],
-    "not a": ["..."],
-    "not a real number": ["'text'", "b'text'", "True", "None", "1j * x"],
-    "complex": ["(-8) ** 0.5 * x"],
+    "Attribute": ["x.value", "x.__class__"], "Subscript": ["x[0]"], "Lambda": ["lambda: x"],
+    "ListComp": ["[i for i in x]"], "Set": ["{x}"], "Dict": ["{x: x}"], "Tuple": ["(x, x)"], "IfExp": ["x if x else x"],
+    "Compare": ["x < 1"], "BoolOp": ["x and x"], "UnaryOp": ["not x", "~x"], "BinOp": ["x << 2", "x | 2"],
+    "NamedExpr": ["(y := x)"], "JoinedStr": ["f'{x}'"], "not a": ["..."],
+    "not a real number": ["'text'", "b'text'", "True", "None", "1j * x"], "complex": ["(-8) ** 0.5 * x"],
     "not a formula": ["import os", "from os import path", "del x", "a = b = x", "a, b = x", "x += 1", "x: float = 1",
         "def f(): pass", "while 1: x"],
-    "no formula": [""],
-    "no function '__import__'": ["__import__('os')"],
-    "no function 'eval'": ["eval('x')"],
-    "no function 'open'": ["open('x')"],
-    "no function 'load'": ["load(x)"],
-    "no function 'x'": ["x(2)"],
-    "Call": ["x.sum()", "sin.reduce(x)", "(lambda: 1)()"],
-    "no value": ["__builtins__"],
-    "w has no value": ["w * x"],
-    "write exp(...)": ["exp * x"],
-    "not a name": ["a_1 = x; a_1", "_ = x"],
-    "has a value already": ["x = x + 1", "a = x; a = a + 1"],
-    "takes 1 value by position": ["exp(x, x)"],
-    "takes 2 values by position": ["add(x)"],
-    "written out": ["sum(x, axis=x)"],
-    "not out": ["sum(x, out=x)"],
-    "not **": ["sum(x, **x)"],
-    "Starred": ["sum(*x)"],
-    "axis": ["sum(x, axis=7)", "exp(x, axis=0)"],
-    "sum": ["sum(x, axis='a')"],
-    "division by zero": ["1 / 0 + x"],
-    "invalid syntax": ["x +", "x +* y", " ; "],
-    "null": ["x\0"],
-    "nothing to differentiate": ["1 + 2"],
-    "array": ["[x, [x, x]]"],
+    "no formula": [""], "no function '__import__'": ["__import__('os')"], "no function 'eval'": ["eval('x')"],
+    "no function 'open'": ["open('x')"], "no function 'load'": ["load(x)"], "no function 'x'": ["x(2)"],
+    "Call": ["x.sum()", "sin.reduce(x)", "(lambda: 1)()"], "no value": ["__builtins__"], "w has no value": ["w * x"],
+    "write exp(...)": ["exp * x"], "not a name": ["a_1 = x; a_1", "_ = x"],
+    "has a value already": ["x = x + 1", "a = x; a = a + 1"], "takes 1 value by position": ["exp(x, x)"],
+    "takes 2 values by position": ["add(x)"], "written out": ["sum(x, axis=x)"], "not out": ["sum(x, out=x)"],
+    "not **": ["sum(x, **x)"], "Starred": ["sum(*x)"], "axis": ["sum(x, axis=7)", "exp(x, axis=0)"],
+    "sum": ["sum(x, axis='a')"], "division by zero": ["1 / 0 + x"], "invalid syntax": ["x +", "x +* y", " ; "],
+    "null": ["x\0"], "nothing to differentiate": ["1 + 2"], "array": ["[x, [x, x]]"],
 }  # fmt: skip
 
 
@@ -219,25 +174,13 @@ def test_refused(formula, reason, capsys):
     assert reason in refusal(capsys, formula, "x=3")
 
 
-@pytest.mark.parametrize(
-    ("formula", "reason"),
-    [
-        ("9**9**9 * x", "exponent"),
-        ("x**1001", "exponent"),
-        ("x**-1001", "exponent"),
-        ("1e300 ** 5 * x", "pow"),
-        ("1" + "0" * 400 + " * x", "too large"),
-        ("9" * 5000, "digits"),
-        ("x" + " + x" * 2500, "characters"),
-        ("x" + " + x" * 200, "nested too deeply"),
-        ("0" + "-" * 150 + "x", "nested too deeply"),
-        ("0" + "-" * 9000 + "x", "nested too deeply"),
-        ("exp(" * 110 + "x" + ")" * 110, "nested too deeply"),
-        ("(" * 150 + "x" + ")" * 150 + "*", "invalid syntax"),
-        ("[" * 3000, "deeply"),
-        ("x*" * 4999, "deeply"),
-    ],
-)
+@pytest.mark.parametrize(("formula", "reason"), [
+    ("9**9**9 * x", "exponent"), ("x**1001", "exponent"), ("x**-1001", "exponent"), ("1e300 ** 5 * x", "pow"),
+    ("1" + "0" * 400 + " * x", "too large"), ("9" * 5000, "digits"), ("x" + " + x" * 2500, "characters"),
+    ("x" + " + x" * 200, "nested too deeply"), ("0" + "-" * 150 + "x", "nested too deeply"),
+    ("0" + "-" * 9000 + "x", "nested too deeply"), ("exp(" * 110 + "x" + ")" * 110, "nested too deeply"),
+    ("(" * 150 + "x" + ")" * 150 + "*", "invalid syntax"), ("[" * 3000, "deeply"), ("x*" * 4999, "deeply"),
+])  # fmt: skip
 def test_large_formulas_are_refused_at_once(formula, reason, capsys):
     start = time.process_time()
     reason = reason if reason != "deeply" else ""  # which of the parser's limits is met first depends on its version
@@ -254,43 +197,22 @@ def test_large_results_are_refused_before_they_are_computed(capsys):
     assert "at most 10,000,000" in refusal(capsys, "a = x * y; a + a", row, column)  # all the results together
 
 
-@pytest.mark.parametrize(
-    ("values", "reason"),
-    [
-        (["x"], "not of the form name=value"),
-        (["x="], "must be a number"),
-        (["x=y"], "y has no value"),
-        (["x=3", "x=4"], "has a value already"),
-        (["x=3", "y=x"], "must be a number"),
-        (["x='a'"], "not a real number"),
-        (["x=1; y=2"], "must be a number"),
-        (["x=[1,[2]]"], "array"),
-        (["x=None"], "not a real number"),
-        (["_x=1"], "not a name"),
-        (["2=1"], "not a name"),
-        (["x y=1"], "not a name"),
-        (["lambda=1"], "not a name"),
-        (["x=open('f')"], "no function"),
-    ],
-)
+@pytest.mark.parametrize(("values", "reason"), [
+    (["x"], "not of the form name=value"), (["x="], "must be a number"), (["x=y"], "y has no value"),
+    (["x=3", "x=4"], "has a value already"), (["x=3", "y=x"], "must be a number"), (["x='a'"], "not a real number"),
+    (["x=1; y=2"], "must be a number"), (["x=[1,[2]]"], "array"), (["x=None"], "not a real number"),
+    (["_x=1"], "not a name"), (["2=1"], "not a name"), (["x y=1"], "not a name"), (["lambda=1"], "not a name"),
+    (["x=open('f')"], "no function"),
+])  # fmt: skip
 def test_refused_values(values, reason, capsys):
     assert reason in refusal(capsys, "x * 2", *values)
 
 
-@pytest.mark.parametrize(
-    ("formula", "meant"),
-    [
-        ("x^2", "x**2"),
-        ("2x", "2*x"),
-        ("3x^2 + 2 (x - 1)(x + 1)", "3*x**2 + 2*(x - 1)*(x + 1)"),
-        ("1.5x", "1.5*x"),
-        ("math.sin(x)", "sin(x)"),
-        ("np.exp(-x) + numpy.cos(x)", "exp(-x) + cos(x)"),
-        ("x² − 1", "x**2 - 1"),
-        ("2·x", "2*x"),
-        ("a = 2x; a^2", "a = 2*x; a**2"),
-    ],
-)
+@pytest.mark.parametrize(("formula", "meant"), [
+    ("x^2", "x**2"), ("2x", "2*x"), ("3x^2 + 2 (x - 1)(x + 1)", "3*x**2 + 2*(x - 1)*(x + 1)"), ("1.5x", "1.5*x"),
+    ("math.sin(x)", "sin(x)"), ("np.exp(-x) + numpy.cos(x)", "exp(-x) + cos(x)"), ("x² − 1", "x**2 - 1"),
+    ("2·x", "2*x"), ("a = 2x; a^2", "a = 2*x; a**2"),
+])  # fmt: skip
 def test_a_refused_formula_is_guessed(formula, meant, capsys):
     assert refusal(capsys, formula, "x=3").endswith(f"; did you mean  {meant}\n")
     assert main([meant, "x=3"]) == 0
@@ -309,32 +231,22 @@ def refusal_of(formula):
     return str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("formula", "hint"),
-    [
-        ("sine(x)", "did you mean sin or "),
-        ("tanhh(x)", "did you mean tanh"),
-        ("ln(x)", "did you mean log"),
-        ("sigmoid(x)", "did you mean 1 / (1 + exp(-x))"),
-        ("x(2)", "for a product write x * (...)"),
-        ("qqqqq(x)", "--help lists them"),
-        ("xx", "or, if you mean a product,  x * x"),
-    ],
-)
+@pytest.mark.parametrize(("formula", "hint"), [
+    ("sine(x)", "did you mean sin or "), ("tanhh(x)", "did you mean tanh"), ("ln(x)", "did you mean log"),
+    ("sigmoid(x)", "did you mean 1 / (1 + exp(-x))"), ("x(2)", "for a product write x * (...)"),
+    ("qqqqq(x)", "--help lists them"), ("xx", "or, if you mean a product,  x * x"),
+])  # fmt: skip
 def test_unknown_names_are_guessed(formula, hint):
     assert hint in refusal_of(formula)
 
 
-@pytest.mark.parametrize(
-    ("formula", "sentence"),
-    [
-        ("1/(x - 1)", "Note: the result is infinite (divide of 1 and subtract_0 = 0)."),
-        ("log(x - 1)", "Note: the result is infinite (log of subtract_0 = 0)."),
-        ("log(x - 2)", "Note: the result is NaN (not a number) (log of subtract_0 = -1)."),
-        ("1/(x - 1)*0", "Note: it began with divide_0, which is infinite (divide of 1 and subtract_0 = 0)."),
-        ("sqrt(x - 1)", "Note: the gradient of subtract_0 is infinite: the function has no finite slope here."),
-    ],
-)
+@pytest.mark.parametrize(("formula", "sentence"), [
+    ("1/(x - 1)", "Note: the result is infinite (divide of 1 and subtract_0 = 0)."),
+    ("log(x - 1)", "Note: the result is infinite (log of subtract_0 = 0)."),
+    ("log(x - 2)", "Note: the result is NaN (not a number) (log of subtract_0 = -1)."),
+    ("1/(x - 1)*0", "Note: it began with divide_0, which is infinite (divide of 1 and subtract_0 = 0)."),
+    ("sqrt(x - 1)", "Note: the gradient of subtract_0 is infinite: the function has no finite slope here."),
+])  # fmt: skip
 def test_a_result_that_is_not_finite_is_mentioned(formula, sentence, capsys):
     af.reset()
     assert main([formula, "x=1"]) == 0

@@ -181,10 +181,8 @@ x.sum(axis=5)
 
 # What is done around a call, and whether a program must be able to do it.
 FORMS = {
-    "alone": ("return CALL", True),
-    "silent": ("with np.errstate(all='ignore'):\n  return CALL", True),
-    "unused": ("CALL\n return x * 2", True),
-    "twice": ("return CALL, CALL", True),
+    "alone": ("return CALL", True), "silent": ("with np.errstate(all='ignore'):\n  return CALL", True),
+    "unused": ("CALL\n return x * 2", True), "twice": ("return CALL, CALL", True),
     "caught": ("try:\n  return CALL\n except Exception:\n  return x * 5", True),
     "caught by anything": ("try:\n  CALL\n except:\n  return x * 5\n return x * 3", True),
     "finally": ("try:\n  return CALL\n finally:\n  return x * 5", True),
@@ -202,8 +200,7 @@ FORMS = {
         "with warnings.catch_warnings():\n  warnings.simplefilter('error')\n  try:\n   return CALL\n"
         "  except RuntimeWarning:\n   return x * 5", False,
     ),
-    "text": ("return x * len(str(CALL))", False),
-    "format": ("return x * len(f'{CALL}')", False),
+    "text": ("return x * len(str(CALL))", False), "format": ("return x * len(f'{CALL}')", False),
     "sign of a text": ("return x * (2 if '-' in repr([CALL]) else 3)", False),
     "truth": ("try:\n  return x * 2 if CALL else x * 3\n except Exception:\n  return x * 5", False),
     "float": ("try:\n  return x * float(CALL)\n except:\n  return x * 5", False),
@@ -212,8 +209,7 @@ FORMS = {
     "type": ("return x * (2 if type(CALL) is np.ndarray else 3)", False),
     "identity": ("z = CALL\n return x * (2 if z is x else 3)", True),
     "contiguous": ("return x * (2 if CALL.flags.c_contiguous else 3)", False),
-    "strides": ("return x * len(CALL.strides)", False),
-    "base": ("return x * (2 if CALL.base is None else 3)", False),
+    "strides": ("return x * len(CALL.strides)", False), "base": ("return x * (2 if CALL.base is None else 3)", False),
     "memory": ("return x * (2 if np.shares_memory(CALL, x) else 3)", False),
     "+=": ("z = CALL\n w = z\n z += 1\n return z, w", False),
     "+= in a function": ("z = CALL\n add(z)\n return z * 1", False),
@@ -225,17 +221,11 @@ FORMS = {
 
 DTYPES = ("f8", "f4", "f2", ">f8", "c16", "i8", "u1", "?")
 LAYOUTS = {
-    "C": lambda x: x.copy(),
-    "F": lambda x: np.asfortranarray(x),
-    "gaps": lambda x: np.repeat(x, 2, axis=-1)[..., ::2],
-    "reversed": lambda x: x[..., ::-1].copy()[..., ::-1],
-    "read-only": lambda x: read_only(x),
-    "vector": lambda x: x[0].copy(),
-    "one": lambda x: x[:1, :1].copy(),
-    "0-d": lambda x: np.array(x[0, 0]),
-    "number": lambda x: x[0, 0],
-    "empty": lambda x: x[:0].copy(),
-}
+    "C": lambda x: x.copy(), "F": lambda x: np.asfortranarray(x), "gaps": lambda x: np.repeat(x, 2, axis=-1)[..., ::2],
+    "reversed": lambda x: x[..., ::-1].copy()[..., ::-1], "read-only": lambda x: read_only(x),
+    "vector": lambda x: x[0].copy(), "one": lambda x: x[:1, :1].copy(), "0-d": lambda x: np.array(x[0, 0]),
+    "number": lambda x: x[0, 0], "empty": lambda x: x[:0].copy(),
+}  # fmt: skip
 GOOD = np.array([[2.0, 1.0], [1.0, 3.0]])
 VALUES = (GOOD, -GOOD, GOOD * 0, np.array([[-0.0, np.nan], [np.inf, -np.inf]]), GOOD * 200)
 ORDERS = ((0, 0, 1, 2, 3, 4, 0), (1, 1, 0, 4, 3, 2, 1), (2, 2, 0, 3, 1, 4, 2), (3, 3, 0, 1, 4, 2, 3))

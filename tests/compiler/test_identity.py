@@ -44,19 +44,16 @@ ANSWERED = {
     "isinstance of an element": lambda x, y: x * (2.0 if isinstance(x[0], np.float64) else 3.0),
     "isinstance, no array": lambda x, y: x * (2.0 if isinstance(x, np.generic) else 3.0),
     "__class__": lambda x, y: x * (2.0 if x.__class__ is np.ndarray else 3.0),
-    "singledispatch": lambda x, y: dispatched(x),
-    "singledispatch of a number": lambda x, y: unlike(x @ y),
-    "isscalar": lambda x, y: x * (2.0 if np.isscalar(x @ y) else 3.0),
-    "is": lambda x, y: x * 2.0 if x is y else x + y,
+    "singledispatch": lambda x, y: dispatched(x), "singledispatch of a number": lambda x, y: unlike(x @ y),
+    "isscalar": lambda x, y: x * (2.0 if np.isscalar(x @ y) else 3.0), "is": lambda x, y: x * 2.0 if x is y else x + y,
     "is not": lambda x, y: x * 2.0 if x is not y else x + y,
     "operator.is_": lambda x, y: x * 2.0 if operator.is_(x, y) else x + y,
     "id": lambda x, y: x * 2.0 if id(x) == id(y) else x + y,
     "in a set of ids": lambda x, y: x * float(len({id(x), id(y)})),
     "a name that is passed on": lambda x, y: (lambda out: x + y if out is SENTINEL else out)(SENTINEL),
     "a result that is its operand": lambda x, y: x * 2.0 if x.real is x else x * 3.0,
-    "None": lambda x, y: x * 2.0 if x is None else x + y,
-    "aliases": lambda x, y: x - y,
-}
+    "None": lambda x, y: x * 2.0 if x is None else x + y, "aliases": lambda x, y: x - y,
+}  # fmt: skip
 # Answered wrongly while recording, so found by the first call.
 FOUND = {
     "type": lambda x, y: x * (2.0 if type(x) is np.ndarray else 3.0),

@@ -4,48 +4,39 @@ import itertools
 
 import numpy as np
 import pytest
-from support import NIGHTLY
+from support import NIGHTLY, every_pair
 
 import autoflow as af
 
 RNG = np.random.default_rng(0)
 BASE = RNG.standard_normal((4, 6, 5))
 VIEWS = {
-    "C": lambda a: a.copy(),
-    "F": lambda a: np.asfortranarray(a),
+    "C": lambda a: a.copy(), "F": lambda a: np.asfortranarray(a),
     "mixed": lambda a: a.transpose(1, 0, 2).copy().transpose(1, 0, 2),
     "last first": lambda a: np.moveaxis(np.ascontiguousarray(np.moveaxis(a, -1, 0)), 0, -1),
-    "gaps": lambda a: np.repeat(a, 2, axis=2)[:, :, ::2],
-    "gaps in rows": lambda a: np.repeat(a, 3, axis=1)[:, ::3],
+    "gaps": lambda a: np.repeat(a, 2, axis=2)[:, :, ::2], "gaps in rows": lambda a: np.repeat(a, 3, axis=1)[:, ::3],
     "backwards": lambda a: a[:, ::-1].copy()[:, ::-1],
     "all backwards": lambda a: a[::-1, ::-1, ::-1].copy()[::-1, ::-1, ::-1],
-    "F backwards": lambda a: np.asfortranarray(a[::-1])[::-1],
-    "repeated": lambda a: np.broadcast_to(a[0], a.shape),
+    "F backwards": lambda a: np.asfortranarray(a[::-1])[::-1], "repeated": lambda a: np.broadcast_to(a[0], a.shape),
     "repeated in columns": lambda a: np.broadcast_to(a[:, :, :1], a.shape),
-}
+}  # fmt: skip
 ORDERS = ("C", "F", "A", "K")
 READ = {
-    "ravel": lambda x, o: (x * 2).ravel(o),
-    "ravel of the argument": lambda x, o: x.ravel(o),
-    "np.ravel": lambda x, o: np.ravel(x + 1.0, order=o),
-    "flatten": lambda x, o: np.tanh(x).flatten(o),
-    "flatten of the argument": lambda x, o: x.flatten(o),
-    "copy": lambda x, o: x.copy(o).ravel("K"),
+    "ravel": lambda x, o: (x * 2).ravel(o), "ravel of the argument": lambda x, o: x.ravel(o),
+    "np.ravel": lambda x, o: np.ravel(x + 1.0, order=o), "flatten": lambda x, o: np.tanh(x).flatten(o),
+    "flatten of the argument": lambda x, o: x.flatten(o), "copy": lambda x, o: x.copy(o).ravel("K"),
     "copy of a result": lambda x, o: (x * 3.0).copy(order=o).ravel("K"),
     "np.copy": lambda x, o: np.copy(x - 1.0, order=o).ravel("K"),
     "astype": lambda x, o: (x * 2).astype(np.float32, order=o).ravel("K"),
     "astype of the same": lambda x, o: (x * 2).astype(float, order=o).ravel("K"),
     "zeros_like": lambda x, o: (np.zeros_like(x, order=o) + x).ravel("K"),
     "reshape": lambda x, o: (x * 2).reshape(-1, 5, order="C" if o == "K" else o),
-    "transposed": lambda x, o: (x.T * 2).ravel(o),
-    "twice": lambda x, o: ((x * 2).ravel(o) * 2.0).sum(),
-    "sum": lambda x, o: (np.tanh(x) * 0.1).sum(axis=0).ravel(o),
-    "times one": lambda x, o: (x * 1.0).ravel(o),
-    "two": lambda x, o: (x[:, ::-1] + x).ravel(o),
-    "cumsum": lambda x, o: np.cumsum(x, axis=1).ravel(o),
+    "transposed": lambda x, o: (x.T * 2).ravel(o), "twice": lambda x, o: ((x * 2).ravel(o) * 2.0).sum(),
+    "sum": lambda x, o: (np.tanh(x) * 0.1).sum(axis=0).ravel(o), "times one": lambda x, o: (x * 1.0).ravel(o),
+    "two": lambda x, o: (x[:, ::-1] + x).ravel(o), "cumsum": lambda x, o: np.cumsum(x, axis=1).ravel(o),
     "jacobian": lambda x, o: (j := af.jacobian(lambda v: np.tanh(x[0] @ v))(x[0, 0]), j.ravel(o)),
     "results": lambda x, o: (x * 2.0, np.tanh(x.T), x, x[:2], np.sum(x, axis=1)),
-}
+}  # fmt: skip
 
 
 def equal(ours, expected):
@@ -140,24 +131,21 @@ ASKED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("order", "CF")
-@pytest.mark.parametrize("spread", SPREAD)
-def test_what_repeated_elements_meet_lies_as_numpy_lays_it(spread, order):
+def test_what_repeated_elements_meet_lies_as_numpy_lays_it():
     """The order of a result depends on that of all operands, and a result may be read before it is returned."""
     x = np.array([1.0, 2.0, 3.0])
-    other = np.ones(SPREAD[spread](x).shape).copy(order)
-    for name, f in ELEMENTWISE.items():
-        for ufunc in (np.add, np.subtract, np.arctan2):
-            for turned in (False, True):
+    for case in every_pair(SPREAD, "CF", ELEMENTWISE, (np.add, np.subtract, np.arctan2), (False, True)):
+        spread, order, name, ufunc, turned = case
+        other = np.ones(SPREAD[spread](x).shape).copy(order)
 
-                def g(x, other, f=f, ufunc=ufunc, turned=turned):
-                    pair = f(SPREAD[spread](x)), other
-                    z = ufunc(*pair[::-1] if turned else pair)
-                    return z, z.ravel("K")
+        def f(x, other, spread=spread, name=name, ufunc=ufunc, turned=turned):
+            pair = ELEMENTWISE[name](SPREAD[spread](x)), other
+            z = ufunc(*pair[::-1] if turned else pair)
+            return z, z.ravel("K")
 
-                for found, expected in zip(af.compile(g, verify=False)(x, other), g(x, other), strict=True):
-                    np.testing.assert_allclose(found, expected, rtol=1e-13, err_msg=name)
-                    assert found.strides == expected.strides, (name, ufunc, turned)
+        for found, expected in zip(af.compile(f, verify=False)(x, other), f(x, other), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-13, err_msg=str(case))
+            assert found.strides == expected.strides, case
 
 
 def test_each_astype_is_a_call_of_its_own():
@@ -181,16 +169,19 @@ def test_each_astype_is_a_call_of_its_own():
                 assert ours.strides == eager.strides, (first, second)
 
 
-@pytest.mark.parametrize("dtype", ["f8", ">f8"])
-@pytest.mark.parametrize("spread", SPREAD)
-def test_what_is_computed_of_repeated_elements_lies_as_numpy_lays_it(spread, dtype):
+def test_what_is_computed_of_repeated_elements_lies_as_numpy_lays_it():
     """A program computes each element once and repeats it; NumPy makes an array of all."""
-    for (name, f), (asked, g) in itertools.product(ELEMENTWISE.items(), ASKED.items()):
-        compiled = af.compile(lambda x, f=f, g=g: g(f(SPREAD[spread](x))), verify=False)
+    for case in every_pair(SPREAD, ("f8", ">f8"), ELEMENTWISE, ASKED):
+        spread, dtype, name, asked = case
+
+        def f(x, spread=spread, name=name, asked=asked):
+            return ASKED[asked](ELEMENTWISE[name](SPREAD[spread](x)))
+
+        compiled = af.compile(f, verify=False)
         for x in (np.array([1.0, 2.0, 3.0], dtype), np.array([0.5, 4.0, 1.5], dtype)):
-            expected, found = g(f(SPREAD[spread](x))), compiled(x)
-            np.testing.assert_allclose(found, expected, rtol=1e-13, err_msg=f"{name}, {asked}")
-        assert found.dtype == expected.dtype, (name, asked)
+            expected, found = f(x), compiled(x)
+            np.testing.assert_allclose(found, expected, rtol=1e-13, err_msg=str(case))
+        assert found.dtype == expected.dtype, case
         if 0 not in expected.strides:
             steps = [[s for s, n in zip(z.strides, z.shape, strict=True) if n > 1] for z in (found, expected)]
-            assert steps[0] == steps[1], (name, asked)
+            assert steps[0] == steps[1], case

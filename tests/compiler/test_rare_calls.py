@@ -43,16 +43,13 @@ CALLS = {
     "ufunc, out=": written(lambda z, x: np.multiply(x, 2.0, out=z)),
     "whole numbers into floats": written(lambda z, x: z.__setitem__(0, whole(x[1]))),
     "booleans into floats": written(lambda z, x: z.__setitem__(slice(2), x[:2] > 0)),
-    "full_like of a number": lambda x: np.full_like(x, x[0, 0]) * x,
-    "times −1": lambda x: (x * -1.0) / -1.0,
-    "−1 times": lambda x: -1.0 * (x / 2.0),
-    "minus in a quotient": lambda x: (-x) / 3.0 + x / (-(x * x + 1.0)),
+    "full_like of a number": lambda x: np.full_like(x, x[0, 0]) * x, "times −1": lambda x: (x * -1.0) / -1.0,
+    "−1 times": lambda x: -1.0 * (x / 2.0), "minus in a quotient": lambda x: (-x) / 3.0 + x / (-(x * x + 1.0)),
     "reduce": lambda x: np.add.reduce(x) + np.multiply.reduce(x, 0),
     "reduce, keepdims": lambda x: np.add.reduce(x, axis=1, keepdims=True) * x,
     "any, all": lambda x: np.any(x > 1.0, axis=0) + np.all(x < 5.0, axis=0) * 2.0,
     "whole numbers": lambda x: whole(x) * 3 - whole(x) // 2,
-    "whole numbers and a large one": lambda x: whole(x) + 2**40,
-    "whole numbers and floats": lambda x: whole(x) * 0.5,
+    "whole numbers and a large one": lambda x: whole(x) + 2**40, "whole numbers and floats": lambda x: whole(x) * 0.5,
     "sum of whole numbers": lambda x: np.sum(whole(x), axis=0),
     "clip of whole numbers": lambda x: np.clip(whole(x), -3, 3),
     "minimum of whole numbers": lambda x: np.minimum(whole(x), 2) + np.maximum(whole(x), -2),
@@ -62,10 +59,8 @@ CALLS = {
     "sum of complex numbers": lambda x: np.sum(x + 1j * x, axis=1),
     "where, with a number": lambda x: np.where(x > 0, x, 0) + np.where(x > 1, 1, x),
     "where of whole numbers": lambda x: np.where(x > 0, whole(x), 7),
-    "divmod": lambda x: divmod(x, 2.0)[1] + divmod(7.0, x * x + 1.0)[0],
-    "a power of a number": lambda x: 2.0**x,
-    "strides": lambda x: x.T[::2] * 2.0,
-    "split": lambda x: np.split(x, 2)[1] * np.stack(np.unstack(x))[:2],
+    "divmod": lambda x: divmod(x, 2.0)[1] + divmod(7.0, x * x + 1.0)[0], "a power of a number": lambda x: 2.0**x,
+    "strides": lambda x: x.T[::2] * 2.0, "split": lambda x: np.split(x, 2)[1] * np.stack(np.unstack(x))[:2],
     "argmax as an index": lambda x: np.take_along_axis(x, np.argmax(x, 0)[None], 0),
     "sorting": lambda x: np.sort(x, axis=0) + np.argsort(x, axis=0),
     "linspace to a node": lambda x: af.grad(lambda w: np.sum(np.linspace(x[0], w, 3) ** 2))(x[1]),
@@ -73,7 +68,7 @@ CALLS = {
     "weights that are nodes": lambda x: af.grad(
         lambda w: np.quantile(x[0], 0.5, weights=w * w, method="inverted_cdf") * w[0])(x[1]),
     "logical functions": lambda x: np.logical_and(x > 0, x < 1) * 1.0 + np.logical_not(x > 0),
-}
+}  # fmt: skip
 # fmt: on
 
 
@@ -111,17 +106,12 @@ def test_one_compiled_function_takes_trees_of_every_structure_in_turn():
     assert len(compiled.entries) >= len(TREES) - 3
 
 
-@pytest.mark.parametrize(
-    ("eager", "ours", "message"),
-    [
-        ((X, X), (X,), "the compiled f returned 1 things, eager code 2: something in it differs"),
-        ((X, 2), (X, 3), "the compiled f returned 3, eager code 2: something in it differs"),
-        ((X, 2), (X, 2.0), "the compiled f returned 2.0, eager code 2: something in it differs"),
-        (X, X + 1e-3, "the compiled f .* by 0.001"),
-        (X, X[:1], "the compiled f"),
-    ],
-    ids=["number of results", "value", "class", "array", "shape"],
-)
+@pytest.mark.parametrize(("eager", "ours", "message"), [
+    ((X, X), (X,), "the compiled f returned 1 things, eager code 2: something in it differs"),
+    ((X, 2), (X, 3), "the compiled f returned 3, eager code 2: something in it differs"),
+    ((X, 2), (X, 2.0), "the compiled f returned 2.0, eager code 2: something in it differs"),
+    (X, X + 1e-3, "the compiled f .* by 0.001"), (X, X[:1], "the compiled f"),
+], ids=["number of results", "value", "class", "array", "shape"])  # fmt: skip
 def test_results_that_differ_are_told(eager, ours, message):
     with pytest.raises(CompileError, match=message):
         check_equal(eager, ours, "f")

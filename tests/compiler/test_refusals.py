@@ -129,8 +129,7 @@ class Slotted:
 OBJECTS, MATRIX = np.array([1.0, 2.0], object), np.ones((1, 2)).view(np.matrix)
 # The message, and what makes the function.
 REFUSED = [
-    ("computes under np.errstate", lambda: loud),
-    ("computes under np.errstate", lambda: heard),
+    ("computes under np.errstate", lambda: loud), ("computes under np.errstate", lambda: heard),
     ("x.strides asks where numbers lie in memory", lambda: lambda x: x * x.strides[0]),
     ("x.flags asks where numbers lie in memory", lambda: af.grad(lambda x: np.sum(x) * x.flags.writeable)),
     ("np.shares_memory asks where numbers lie in memory", lambda: lambda x: x * np.shares_memory(x, x[1:])),
@@ -278,8 +277,7 @@ CONFIG = types.ModuleType("config")
 CONFIG.itself, CONFIG.rate = CONFIG, 2.0
 # Near what is refused; and what they get.
 ACCEPTED = {
-    "a cycle of its own": (in_a_cycle, X),
-    "a plain array that is overwritten later": (overwritten_at_the_end, X),
+    "a cycle of its own": (in_a_cycle, X), "a plain array that is overwritten later": (overwritten_at_the_end, X),
     "a shape as an argument": (lambda x, s: np.reshape(x, s) * 2.0, np.arange(6.0), np.array([2, 3])),
     "errors that are silenced": (divided_silently, X),
     "a mean of integers": (lambda x: np.mean(x), np.array([2**62, 2**62, 4])),
@@ -354,15 +352,13 @@ ACCEPTED = {
     "a slope that looks at numbers": (af.grad(lambda x: np.sum(doubled(x) * x)), X),
     "products of rows": (lambda x: np.vecdot(x, x + 1.0), np.arange(4.0).reshape(2, 2)),
     "a product of numbers": (lambda x: np.multiply.outer(x[0], x), X),
-    "filters that are put back": (warned_as_before, X),
-    "an object with lists for names": (lambda x: x * LISTS(), X),
+    "filters that are put back": (warned_as_before, X), "an object with lists for names": (lambda x: x * LISTS(), X),
     "entries as attributes": (lambda x: x * ENTRIES.rate, X),
     "a regular expression": (lambda x, sub=re.sub: x * len(sub("a-(?=b)", "", "a-b")), X),
-    "a generic function": (lambda x: x * GENERIC(2.0), X),
-    "a module in itself": (lambda x: x * CONFIG.itself.rate, X),
+    "a generic function": (lambda x: x * GENERIC(2.0), X), "a module in itself": (lambda x: x * CONFIG.itself.rate, X),
     "an object that keeps an array": (lambda x: np.multiply(x, Held(W[:2])), X),
     "by a mask of an argument": (lambda x, m: np.where(m, x, 0.0), X, np.array([True, False])),
-}
+}  # fmt: skip
 
 
 def copied(x, write):
@@ -471,13 +467,8 @@ def test_what_is_equal_again_is_no_reason_to_record_again():
     parameters in whose place others are put, under other names of functional_call."""
     model, call, w = nn.Linear(2, 1, rng=np.random.default_rng(0)), nn.functional_call, af.Variable(X)
     scope = {
-        "K": 2.0,
-        "L": [w, 2.0, (2.0,)],
-        "A": np.ones(2),
-        "B": np.ones(5000),
-        "O": np.array([None, 1.0]),
-        "w": w,
-    }
+        "K": 2.0, "L": [w, 2.0, (2.0,)], "A": np.ones(2), "B": np.ones(5000), "O": np.array([None, 1.0]), "w": w,
+    }  # fmt: skip
     exec("def f(x): return x * K * L[1] * A * B[0] * O[1] / 2.0 + (w.grad is w.name)", scope)
 
     def by_a_name_of_its_own(p, x):

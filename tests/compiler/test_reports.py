@@ -16,24 +16,19 @@ from autoflow.compiler.run.buffers import Plan
 from autoflow.compiler.run.scalars import Slots
 
 FUNCTIONS = {
-    "divide": lambda x: 1.0 / x,
-    "log": lambda x: np.log(x) * 2.0,
-    "invalid": lambda x: np.sqrt(x) + 1.0,
-    "0/0": lambda x: (x * 0.0) / x,
-    "overflow": lambda x: np.exp(x * 1e3) * 2.0,
+    "divide": lambda x: 1.0 / x, "log": lambda x: np.log(x) * 2.0, "invalid": lambda x: np.sqrt(x) + 1.0,
+    "0/0": lambda x: (x * 0.0) / x, "overflow": lambda x: np.exp(x * 1e3) * 2.0,
     "overflow of a product": lambda x: (x * 1e200) * (x * 1e200),
     "inf that vanishes": lambda x: 1.0 / (1.0 + np.exp(x * 1e3)),
     "inf that a division hides": lambda x: 3.0 / ((x * 1e200) * (x * 1e200)),
     "inf that a comparison hides": lambda x: np.where((x * 1e200) * (x * 1e200) > 1.0, 1.0, 2.0),
     "nan that a maximum hides": lambda x: np.fmax((x * 1e308 * 10.0) - (x * 1e308 * 10.0), 0.0),
     "underflow": lambda x: np.exp(x * 1e3) * 1e-300,
-    "underflow of a product": lambda x: (x * 1e-200) * (x * 1e-200) + 1.0,
-    "nothing": lambda x: x * 2.0 + 1.0,
-    "silent inside": lambda x: silent_inside(x),
-    "gradient": af.grad(lambda x: np.sum(np.sqrt(x) * 2.0)),
+    "underflow of a product": lambda x: (x * 1e-200) * (x * 1e-200) + 1.0, "nothing": lambda x: x * 2.0 + 1.0,
+    "silent inside": lambda x: silent_inside(x), "gradient": af.grad(lambda x: np.sum(np.sqrt(x) * 2.0)),
     "value and gradient": af.value_and_grad(lambda x: np.sum(np.log(x) * x)),
     "many": lambda x: sum([1.0 / (x + k) for k in range(20)]),
-}
+}  # fmt: skip
 
 
 def silent_inside(x):

@@ -13,24 +13,15 @@ from autoflow.compiler import program
 
 CONSTANTS = (0, 1, -1, -3, 0.0, -0.0, 0.5, np.inf)
 LEAVES = {
-    "x": lambda x, y, c: x,
-    "-x": lambda x, y, c: -x,
-    "-y": lambda x, y, c: -y,
-    "c": lambda x, y, c: c,
-    "c x": lambda x, y, c: c * x,
-    "-(c x)": lambda x, y, c: -(c * x),
-    "x y": lambda x, y, c: x * y,
+    "x": lambda x, y, c: x, "-x": lambda x, y, c: -x, "-y": lambda x, y, c: -y, "c": lambda x, y, c: c,
+    "c x": lambda x, y, c: c * x, "-(c x)": lambda x, y, c: -(c * x), "x y": lambda x, y, c: x * y,
     "-(x y)": lambda x, y, c: -(x * y),
-}
+}  # fmt: skip
 RULES = {
-    np.multiply: lambda a, b: a * b,
-    np.divide: lambda a, b: a / b,
-    np.add: lambda a, b: a + b,
-    np.subtract: lambda a, b: a - b,
-    np.negative: lambda a, b: -a,
-    np.square: lambda a, b: np.square(a),
+    np.multiply: lambda a, b: a * b, np.divide: lambda a, b: a / b, np.add: lambda a, b: a + b,
+    np.subtract: lambda a, b: a - b, np.negative: lambda a, b: -a, np.square: lambda a, b: np.square(a),
     np.positive: lambda a, b: +a,
-}
+}  # fmt: skip
 REDUCED = (np.add, np.multiply, np.maximum, np.minimum)
 
 
@@ -113,12 +104,17 @@ def test_reductions_of_one_number_are_made(dtype, engine):
         pytest.importorskip("llvmlite")
     x, _ = special(dtype)
     column = x[:, None]
-    for ufunc in REDUCED:
-        for axes, shape in ((1, column), ((0, 2), column.T[:, :, None]), (0, x[None])):
-            with np.errstate(all="ignore"):
-                ours = af.compile(lambda x, f=ufunc, a=axes: f.reduce(-x, axis=a) * 1.0, engine=engine)(shape)
-                check_bits(ours, ufunc.reduce(-shape, axis=axes), f"{ufunc} {axes}")
+    for axes, shape in ((1, column), ((0, 2), column.T[:, :, None]), (0, x[None])):
+
+        def f(x, axes=axes):
+            return [ufunc.reduce(-x, axis=axes) * 1.0 for ufunc in REDUCED]
+
+        with np.errstate(all="ignore"):
+            for ufunc, ours, expected in zip(REDUCED, af.compile(f, engine=engine)(shape), f(shape), strict=True):
+                check_bits(ours, expected, f"{ufunc} {axes}")
     with np.errstate(all="ignore"):
+        compiled = af.compile(lambda x: (np.sum(x), np.max(x), x.sum() + x), engine=engine, verify=False)
         for v in x:
-            ours = af.compile(lambda x: (np.sum(x), np.max(x), x.sum() + x), engine=engine, verify=False)(np.array(v))
-            check_bits(np.array(ours), np.array([np.sum(v), v, np.sum(np.array(v)) + v], dtype), f"{v}")
+            check_bits(
+                np.array(compiled(np.array(v))), np.array([np.sum(v), v, np.sum(np.array(v)) + v], dtype), f"{v}"
+            )

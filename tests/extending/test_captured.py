@@ -10,13 +10,11 @@ from autoflow.errors import LostGradientError
 
 V = np.array([0.6, 1.5])
 PAST_US = {
-    "np.asarray(v)": np.asarray,
-    "np.array([v, v])": lambda v: np.array([v, v])[0],
-    "np.full": lambda v: np.full(2, v[0]),
-    "np.ma": lambda v: np.asarray(np.ma.array(v)),
+    "np.asarray(v)": np.asarray, "np.array([v, v])": lambda v: np.array([v, v])[0],
+    "np.full": lambda v: np.full(2, v[0]), "np.ma": lambda v: np.asarray(np.ma.array(v)),
     "np.ndenumerate": lambda v: np.array([e for _, e in np.ndenumerate(v)]),
     "rng.permutation": lambda v: np.random.default_rng(0).permutation(v),
-}
+}  # fmt: skip
 ON_PURPOSE = {
     "v.value": lambda v: v.value, "float(v)": lambda v: float(v[0]), "v.item()": lambda v: v[0].item(),
     "v.shape": lambda v: float(len(v.shape)),

@@ -159,14 +159,11 @@ def test_a_derivative_may_have_defaults() -> None:
     assert [float(af.grad(f)(2.0)) for f in powers] == [4.0, 12.0]
 
 
-@pytest.mark.parametrize(
-    ("derivative", "words"),
-    [
-        (lambda x, g: g * x, "gets g = dL/d"), (lambda x: x, "gets g = dL/d"), (lambda: 1.0, "gets g = dL/d"),
-        (lambda g, q: g * q, "reads q, which is not known"), (lambda g, x_size: g, "reads x_size"),
-        (lambda g, *xs: g, "reads xs"), (lambda *xs: xs[0], "reads xs"), (lambda g, *, x: g * x, "reads x"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("derivative", "words"), [
+    (lambda x, g: g * x, "gets g = dL/d"), (lambda x: x, "gets g = dL/d"), (lambda: 1.0, "gets g = dL/d"),
+    (lambda g, q: g * q, "reads q, which is not known"), (lambda g, x_size: g, "reads x_size"),
+    (lambda g, *xs: g, "reads xs"), (lambda *xs: xs[0], "reads xs"), (lambda g, *, x: g * x, "reads x"),
+])  # fmt: skip
 def test_a_derivative_says_what_it_reads(derivative: Any, words: str) -> None:
     f = af.primitive(lambda x, y: x * y)
     with pytest.raises(TypeError, match=words):
@@ -177,14 +174,13 @@ def test_a_derivative_says_what_it_reads(derivative: Any, words: str) -> None:
 LOSSES: dict[str, Any] = {
     "full of g": lambda g, x, z: np.full(x.shape, g) * 6 * x**2,
     "array of g": lambda g, x, z: np.sum(np.array([[g], [g]]), axis=0)[0] * 3 * x**2,
-    "g.value": lambda g, x, z: plain(g) * 6 * x**2,
-    "float of g": lambda g, x, z: float(g) * 6 * x**2,
+    "g.value": lambda g, x, z: plain(g) * 6 * x**2, "float of g": lambda g, x, z: float(g) * 6 * x**2,
     "asarray of x": lambda g, x, z: g * 6 * np.asarray(x) ** 2,
     "array of x": lambda g, x, z: g * 6 * np.array([x, x])[0] ** 2,
     "full of z": lambda g, x, z: g * 6 * x**2 * (np.full(2, z) / z),
     "one x of two": lambda g, x, z: g * 6 * np.array(x) * x,
     "in two steps": lambda g, x, z: np.full(2, g * 2.0) * 3 * (x * x),
-}
+}  # fmt: skip
 
 
 ORDERS: dict[str, Any] = {

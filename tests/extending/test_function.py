@@ -14,14 +14,7 @@ from autoflow.extending.custom import primitive, register_rule
 from autoflow.extending.function import Function
 from autoflow.table import table
 
-
-@pytest.fixture(autouse=True)
-def rows_as_before():
-    """Rows that a test adds are gone after it: other tests go through the table."""
-    before = dict(af.rules.RULES)
-    yield
-    for function in set(af.rules.RULES) - set(before):
-        del af.rules.RULES[function]
+pytestmark = pytest.mark.usefixtures("rows_as_before")
 
 
 class Square(Function):
@@ -624,10 +617,9 @@ def test_a_derivative_does_not_write_into_what_others_read(derivative, kind, rec
 def test_derivatives_that_are_given_later_leave_older_graphs_as_they_were(first):
     """With more derivatives the operands stand in another order."""
     all_of_them = {
-        "x": lambda g, y, w: g * y * y * w,
-        "y": lambda g, x, y, w: g * 2 * x * y * w,
+        "x": lambda g, y, w: g * y * y * w, "y": lambda g, x, y, w: g * 2 * x * y * w,
         "w": lambda g, x, y: g * x * y * y,
-    }
+    }  # fmt: skip
     f = af.primitive(lambda x, y, w: x * y * y * w).defvjp(**{first: all_of_them[first]})
     values = {"x": 2.0, "y": 3.0, "w": 5.0}
     right = {"x": 45.0, "y": 60.0, "w": 18.0}
@@ -651,12 +643,10 @@ def sum_of(*xs):
 
 
 WITH_STEPS = {
-    "checkpoint": af.checkpoint(sum_of),
-    "data_parallel": af.data_parallel(sum_of, over=0, chunks=2, reduction="sum"),
+    "checkpoint": af.checkpoint(sum_of), "data_parallel": af.data_parallel(sum_of, over=0, chunks=2, reduction="sum"),
     "Total": type("Total", (Function,), {"forward": staticmethod(lambda ctx, *xs: sum_of(*xs))}).apply,
-    "created": lambda *xs: af.Operation.create_node(1.0, "created", *xs),
-    "stack": lambda *xs: np.stack(xs),
-}
+    "created": lambda *xs: af.Operation.create_node(1.0, "created", *xs), "stack": lambda *xs: np.stack(xs),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", WITH_STEPS)

@@ -68,11 +68,9 @@ def test_nothing_public_is_inherited_unawares(name):
 
 
 READ = {
-    "data": memoryview.tobytes,
-    "ctypes": lambda c: c.data,
-    "to_device": lambda f: f("cpu").tolist(),
+    "data": memoryview.tobytes, "ctypes": lambda c: c.data, "to_device": lambda f: f("cpu").tolist(),
     "base": lambda b: None,
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", array_methods.KEPT.split())
@@ -118,9 +116,8 @@ HARMLESS = {
     "__init_subclass__": lambda a, b: issubclass(type("Mine", (af.Variable,), {}), af.Node),
     "__len__": lambda a, b: len(a) == len(b),
     "__setattr__": lambda a, b: cannot(AttributeError, a.__setattr__, "nothing", 1),
-    "__sizeof__": lambda a, b: a.__sizeof__() > 0,
-    "__subclasshook__": lambda a, b: issubclass(type(a), np.ndarray),
-}
+    "__sizeof__": lambda a, b: a.__sizeof__() > 0, "__subclasshook__": lambda a, b: issubclass(type(a), np.ndarray),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", sorted(INHERITED & NAMES))

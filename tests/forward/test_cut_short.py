@@ -43,12 +43,11 @@ class Things:
 
 
 WRITES = [  # statements; ``t`` are the Things
-    "t.y[0] = 7.0", "t.y[1] = t.w[0] * t.w[1]", "t.y[...] = t.w", "t.y[[0, 2]] = t.w[:2]",
-    "t.y += t.w", "t.y *= t.w", "t.y *= t.y[::-1]", "t.y[2] *= 3.0", "t.view *= t.w[1:]", "t.deep += t.w[:2]",
-    "np.multiply(t.x, t.w, out=t.y)", "np.sum(t.x * np.ones((3, 4)), axis=0, out=t.y)",
-    "np.add.at(t.y, [0, 0, 2], t.w[:3])", "np.put(t.y, [1, 3], t.w[:2])", "np.place(t.y, X > 1, t.w[:2])",
-    "np.copyto(t.y, t.w)", "t.y.fill(5.0)", "t.y.sort()", "t.constant[1] = t.x[1]", "t.constant[1] = 4.0",
-    "t.part[...] = t.x[:2] * t.w[:2]", "t.plain += t.w",
+    "t.y[0] = 7.0", "t.y[1] = t.w[0] * t.w[1]", "t.y[...] = t.w", "t.y[[0, 2]] = t.w[:2]", "t.y += t.w", "t.y *= t.w",
+    "t.y *= t.y[::-1]", "t.y[2] *= 3.0", "t.view *= t.w[1:]", "t.deep += t.w[:2]", "np.multiply(t.x, t.w, out=t.y)",
+    "np.sum(t.x * np.ones((3, 4)), axis=0, out=t.y)", "np.add.at(t.y, [0, 0, 2], t.w[:3])",
+    "np.put(t.y, [1, 3], t.w[:2])", "np.place(t.y, X > 1, t.w[:2])", "np.copyto(t.y, t.w)", "t.y.fill(5.0)",
+    "t.y.sort()", "t.constant[1] = t.x[1]", "t.constant[1] = 4.0", "t.part[...] = t.x[:2] * t.w[:2]", "t.plain += t.w",
     "t.x.assign(X + 1)", "t.x.value = X * 3", "with af.no_grad(): t.x -= 0.25",
 ]  # fmt: skip
 
@@ -155,14 +154,11 @@ class errors_of:
 
 ZERO = np.array([0.0, 1.0, 1.0, 1.0])
 FAILING = {
-    "/=": lambda t: t.y.__itruediv__(ZERO),
-    "*=": lambda t: t.y.__imul__(np.array([1e308, 1e308, 1e308, 1e308])),
-    "**=": lambda t: t.y.__ipow__(0.5),
-    "out": lambda t: np.divide(t.x, ZERO, out=t.y),
-    "view": lambda t: t.view.__itruediv__(ZERO[:3]),
-    "deep": lambda t: t.deep.__itruediv__(ZERO[:2]),
+    "/=": lambda t: t.y.__itruediv__(ZERO), "*=": lambda t: t.y.__imul__(np.array([1e308, 1e308, 1e308, 1e308])),
+    "**=": lambda t: t.y.__ipow__(0.5), "out": lambda t: np.divide(t.x, ZERO, out=t.y),
+    "view": lambda t: t.view.__itruediv__(ZERO[:3]), "deep": lambda t: t.deep.__itruediv__(ZERO[:2]),
     "part": lambda t: t.y[:2].__itruediv__(ZERO[:2]),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("way", ["warnings", "raise", "call"])

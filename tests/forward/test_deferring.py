@@ -96,18 +96,13 @@ def node(request, x):
 # -- a class that keeps nodes
 
 PRODUCTS = {
-    "node * q": (lambda n, q: n * q, B, 1),
-    "q * node": (lambda n, q: q * n, B, 1),
-    "node / q": (lambda n, q: n / q, 1 / B, -1),
-    "q / node": (lambda n, q: q / n, -B / np.array([0.5, 1.5]) ** 2, 1),
-    "node @ q": (lambda n, q: n @ q, B, 1),
-    "q @ node": (lambda n, q: q @ n, B, 1),
-    "np.multiply(node, q)": (np.multiply, B, 1),
-    "np.multiply(q, node)": (lambda n, q: np.multiply(q, n), B, 1),
+    "node * q": (lambda n, q: n * q, B, 1), "q * node": (lambda n, q: q * n, B, 1),
+    "node / q": (lambda n, q: n / q, 1 / B, -1), "q / node": (lambda n, q: q / n, -B / np.array([0.5, 1.5]) ** 2, 1),
+    "node @ q": (lambda n, q: n @ q, B, 1), "q @ node": (lambda n, q: q @ n, B, 1),
+    "np.multiply(node, q)": (np.multiply, B, 1), "np.multiply(q, node)": (lambda n, q: np.multiply(q, n), B, 1),
     "np.multiply.outer(node, q)": (np.multiply.outer, [5.0, 5.0], 1),
-    "np.maximum(node, q)": (np.maximum, [0.0, 0.0], 1),
-    "number * q": (lambda n, q: n[1] * q, [0.0, 5.0], 1),
-}
+    "np.maximum(node, q)": (np.maximum, [0.0, 0.0], 1), "number * q": (lambda n, q: n[1] * q, [0.0, 5.0], 1),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", PRODUCTS)

@@ -297,11 +297,9 @@ def detached_then_written(x, w):
     return d.sum() + c.sum()
 
 
-@pytest.mark.parametrize(
-    "program",
-    [needs_overwritten, overwritten_twice, assigned, value_assigned, written_under_no_grad, detached_then_written],
-    ids=lambda f: f.__name__,
-)
+@pytest.mark.parametrize("program", [
+    needs_overwritten, overwritten_twice, assigned, value_assigned, written_under_no_grad, detached_then_written,
+], ids=lambda f: f.__name__)  # fmt: skip
 def test_stale_values_are_refused(program):
     x, w = af.Variable(X, name="x"), af.Variable(W, name="w")
     z = program(x, w)
@@ -355,22 +353,19 @@ def test_an_index_array_may_change():
     np.testing.assert_array_equal(x.grad, [2, 0, 1, 0])
 
 
-@pytest.mark.parametrize(
-    ("write", "error", "words"),
-    [
-        (lambda x, a: x.__iadd__(1), InPlaceError, "x is a Variable"),
-        (lambda x, a: x.__setitem__(0, 1), InPlaceError, r"x\.assign|assign\(value\)"),
-        (lambda x, a: np.add(a, 1, out=x), InPlaceError, "x is a Variable"),
-        (lambda x, a: x[1:].__imul__(2), InPlaceError, "view of the Variable x"),
-        (lambda x, a: x.reshape(2, 2).__setitem__(0, 1), InPlaceError, "view of the Variable x"),
-        (lambda x, a: a.detach().__iadd__(1), InPlaceError, "read-only"),
-        (lambda x, a: np.broadcast_to(a, (2, 4)).__iadd__(1), InPlaceError, "read-only"),
-        (lambda x, a: np.add(a, 1, out=np.zeros(4)), LostGradientError, r"af\.zeros"),
-        (lambda x, a: np.zeros((2, 4))[0].__iadd__(a), LostGradientError, r"af\.zeros"),
-        (lambda x, a: x.assign([1.0, 2.0]), InPlaceError, r"shape \(4,\)"),
-        (lambda x, a: np.copyto(a, 1.0, where=np.array([1, 0, 1, 0])), TypeError, "where= takes booleans"),
-    ],
-)
+@pytest.mark.parametrize(("write", "error", "words"), [
+    (lambda x, a: x.__iadd__(1), InPlaceError, "x is a Variable"),
+    (lambda x, a: x.__setitem__(0, 1), InPlaceError, r"x\.assign|assign\(value\)"),
+    (lambda x, a: np.add(a, 1, out=x), InPlaceError, "x is a Variable"),
+    (lambda x, a: x[1:].__imul__(2), InPlaceError, "view of the Variable x"),
+    (lambda x, a: x.reshape(2, 2).__setitem__(0, 1), InPlaceError, "view of the Variable x"),
+    (lambda x, a: a.detach().__iadd__(1), InPlaceError, "read-only"),
+    (lambda x, a: np.broadcast_to(a, (2, 4)).__iadd__(1), InPlaceError, "read-only"),
+    (lambda x, a: np.add(a, 1, out=np.zeros(4)), LostGradientError, r"af\.zeros"),
+    (lambda x, a: np.zeros((2, 4))[0].__iadd__(a), LostGradientError, r"af\.zeros"),
+    (lambda x, a: x.assign([1.0, 2.0]), InPlaceError, r"shape \(4,\)"),
+    (lambda x, a: np.copyto(a, 1.0, where=np.array([1, 0, 1, 0])), TypeError, "where= takes booleans"),
+])  # fmt: skip
 def test_refused(write, error, words):
     x = af.Variable(X, name="x")
     a = x * 2
@@ -528,17 +523,13 @@ def test_a_shape_that_is_assigned_again_changes_nothing():
 
 
 CHOSEN = {
-    "array": lambda: np.array([0, 1]),
-    "mask": lambda: np.array([True, True, False, False]),
-    "list": lambda: [0, 1],
-    "tuple": lambda: (np.array([0, 1]),),
-    "large": lambda: np.arange(1500) % 2,
-}
+    "array": lambda: np.array([0, 1]), "mask": lambda: np.array([True, True, False, False]), "list": lambda: [0, 1],
+    "tuple": lambda: (np.array([0, 1]),), "large": lambda: np.arange(1500) % 2,
+}  # fmt: skip
 WAYS = {
-    "a[i] = y": lambda a, i, y: a.__setitem__(i, y),
-    "a[i] *= y": lambda a, i, y: a.__setitem__(i, a[i] * y),
+    "a[i] = y": lambda a, i, y: a.__setitem__(i, y), "a[i] *= y": lambda a, i, y: a.__setitem__(i, a[i] * y),
     "view[i] = y": lambda a, i, y: a[...].__setitem__(i, y),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -577,14 +568,10 @@ def test_a_write_into_one_part_of_complex_numbers_does_not_hide_one_into_the_oth
 
 
 @pytest.mark.parametrize("dtype", [int, np.int8, np.uint16, bool])
-@pytest.mark.parametrize(
-    "write",
-    [
-        lambda a, y: a.__setitem__(slice(2), y),
-        lambda a, y: np.put(a, [0, 1], y),
-        lambda a, y: np.copyto(a[:2], y, casting="unsafe"),
-    ],
-)
+@pytest.mark.parametrize("write", [
+    lambda a, y: a.__setitem__(slice(2), y), lambda a, y: np.put(a, [0, 1], y),
+    lambda a, y: np.copyto(a[:2], y, casting="unsafe"),
+])  # fmt: skip
 def test_whole_numbers_that_were_rounded_have_no_derivative(dtype, write):
     x, a, plain = af.Variable([1.5, 2.5]), af.zeros(3, dtype), np.zeros(3, dtype)
     write(a, x * 1.0)
@@ -596,14 +583,11 @@ def test_whole_numbers_that_were_rounded_have_no_derivative(dtype, write):
         np.sum(a * 1.0).backward()
 
 
-@pytest.mark.parametrize(
-    "take",
-    [
-        lambda a: a[0, ...], lambda a: a[0], lambda a: a[:1].reshape(()), lambda a: a[1:2].squeeze(),
-        lambda a: a[:1].T[0, ...], lambda a: np.einsum("i->", a), lambda a: a[0].T, lambda a: a[0].reshape(()),
-        lambda a: a[np.array(0)], lambda a: a[None, 0, ...][0, ...],
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("take", [
+    lambda a: a[0, ...], lambda a: a[0], lambda a: a[:1].reshape(()), lambda a: a[1:2].squeeze(),
+    lambda a: a[:1].T[0, ...], lambda a: np.einsum("i->", a), lambda a: a[0].T, lambda a: a[0].reshape(()),
+    lambda a: a[np.array(0)], lambda a: a[None, 0, ...][0, ...],
+])  # fmt: skip
 def test_a_0d_view_of_an_array_is_written_into_and_a_number_is_not(take):
     def program(x):
         a = x * 2.0

@@ -12,27 +12,15 @@ COUNT = 5000 if os.environ.get("AUTOFLOW_NIGHTLY") else 800
 
 
 STEPS = [  # of two arrays u and v, a number a, and the list of all arrays
-    "u[a % 4] = v[(a + 1) % 4]",
-    "u[a % 3 :] *= 0.9",
-    "t = u[1:]; t += v[:-1]; arrays.append(u * 1.0)",
-    "m = u.reshape(2, 2); m[0] *= v[:2]",
-    "t = u.reshape(2, 2).T; t[1] = v[2:] * 2; arrays.append(t.reshape(4) * 1.0)",
-    "u[[0, 2]] = np.exp(-(v[1:3] ** 2))",
-    "s = u[1:3]; arrays.append(np.concatenate([s, v[:2]])); s -= 0.3 * v[0]",
-    "u += v * 0.5",
-    "u *= v",
-    "u /= 2.0 + v * v",
-    "np.add(u, v, out=u)",
-    "u /= np.linalg.norm(u) + 0.5",
-    "u -= (u if a % 2 else v).max()",
-    "t = u[a % 3 :]; t *= np.cos(np.sum(t * t)) + 0.1 * v[0]",
-    "u[a % 4] = np.sum(u * v) + np.std(u)",
-    "np.divide(u, v, out=u, where=v > 0.3)",
-    "arrays.append(np.tanh(u) * v)",
-    "arrays.append(np.sin(u[::-1]) + v)",
-    "arrays.append((u.reshape(2, 2) @ v.reshape(2, 2)).reshape(4))",
+    "u[a % 4] = v[(a + 1) % 4]", "u[a % 3 :] *= 0.9", "t = u[1:]; t += v[:-1]; arrays.append(u * 1.0)",
+    "m = u.reshape(2, 2); m[0] *= v[:2]", "t = u.reshape(2, 2).T; t[1] = v[2:] * 2; arrays.append(t.reshape(4) * 1.0)",
+    "u[[0, 2]] = np.exp(-(v[1:3] ** 2))", "s = u[1:3]; arrays.append(np.concatenate([s, v[:2]])); s -= 0.3 * v[0]",
+    "u += v * 0.5", "u *= v", "u /= 2.0 + v * v", "np.add(u, v, out=u)", "u /= np.linalg.norm(u) + 0.5",
+    "u -= (u if a % 2 else v).max()", "t = u[a % 3 :]; t *= np.cos(np.sum(t * t)) + 0.1 * v[0]",
+    "u[a % 4] = np.sum(u * v) + np.std(u)", "np.divide(u, v, out=u, where=v > 0.3)", "arrays.append(np.tanh(u) * v)",
+    "arrays.append(np.sin(u[::-1]) + v)", "arrays.append((u.reshape(2, 2) @ v.reshape(2, 2)).reshape(4))",
     "arrays.append(np.stack([u.max(), v.min(), np.ptp(u), np.max(v, initial=0.1)]))",
-]
+]  # fmt: skip
 CODES = [compile(step, "<step>", "exec") for step in STEPS]
 
 

@@ -18,19 +18,10 @@ def variable(*shape, dtype=SINGLE):
     return af.Variable(np.random.default_rng(0).uniform(0.5, 1.0, shape).astype(dtype))
 
 
-@pytest.mark.parametrize(
-    "product",
-    [
-        lambda x: x @ x,
-        lambda x: np.matmul(x, x),
-        lambda x: x.value @ x,
-        lambda x: np.dot(x, x),
-        lambda x: x.dot(x),
-        lambda x: np.inner(x, x),
-        lambda x: np.einsum("ij,jk->ik", x, x),
-        lambda x: np.tensordot(x, x, 1),
-    ],
-)
+@pytest.mark.parametrize("product", [
+    lambda x: x @ x, lambda x: np.matmul(x, x), lambda x: x.value @ x, lambda x: np.dot(x, x), lambda x: x.dot(x),
+    lambda x: np.inner(x, x), lambda x: np.einsum("ij,jk->ik", x, x), lambda x: np.tensordot(x, x, 1),
+])  # fmt: skip
 def test_products_are_low(product):
     x = variable(3, 3)
     with autocast():
@@ -45,10 +36,9 @@ def test_products_are_low(product):
         assert (x @ x64).dtype == np.float64
 
 
-@pytest.mark.parametrize(
-    "full",
-    [np.exp, np.log, np.sum, np.mean, np.var, lambda x: x.sum(axis=0), lambda x: x**2, lambda x: np.linalg.norm(x)],
-)
+@pytest.mark.parametrize("full", [
+    np.exp, np.log, np.sum, np.mean, np.var, lambda x: x.sum(axis=0), lambda x: x**2, lambda x: np.linalg.norm(x),
+])  # fmt: skip
 def test_delicate_operations_are_full(full):
     x = variable(3, 3, dtype=HALF)
     with autocast():

@@ -12,40 +12,16 @@ from autoflow.errors import NoRuleError
 
 needs_llvm = pytest.mark.skipif(not engines.is_there(), reason="llvmlite is not installed")
 BEFORE = {  # of functions that are methods, too: what stands between x and out
-    "argmax": (0,),
-    "argmin": (0,),
-    "clip": (0.2, 0.6),
-    "compress": None,
-    "cumprod": (0, None),
-    "cumsum": (0, None),
-    "dot": (np.array([[0.5, 1.0, 2.0]] * 3),),
-    "max": (0,),
-    "mean": (0, None),
-    "min": (0,),
-    "prod": (0, None),
-    "round": (1,),
-    "std": (0, None),
-    "sum": (0, None),
-    "take": ([1, 0, 2], 0),
-    "trace": (0, 0, 1, None),
+    "argmax": (0,), "argmin": (0,), "clip": (0.2, 0.6), "compress": None, "cumprod": (0, None), "cumsum": (0, None),
+    "dot": (np.array([[0.5, 1.0, 2.0]] * 3),), "max": (0,), "mean": (0, None), "min": (0,), "prod": (0, None),
+    "round": (1,), "std": (0, None), "sum": (0, None), "take": ([1, 0, 2], 0), "trace": (0, 0, 1, None),
     "var": (0, None),
-}
+}  # fmt: skip
 ONLY_FUNCTIONS = {
-    "all": (0,),
-    "any": (0,),
-    "around": (1,),
-    "median": (0,),
-    "nancumsum": (0, None),
-    "nanmax": (0,),
-    "nanmean": (0, None),
-    "nanmedian": (0,),
-    "nansum": (0, None),
-    "nanvar": (0, None),
-    "quantile": (0.3, 0),
-    "add.reduce": (0, None),
-    "add.accumulate": (0, None),
-    "matmul": (np.array([[0.5, 1.0, 2.0]] * 3),),
-}
+    "all": (0,), "any": (0,), "around": (1,), "median": (0,), "nancumsum": (0, None), "nanmax": (0,),
+    "nanmean": (0, None), "nanmedian": (0,), "nansum": (0, None), "nanvar": (0, None), "quantile": (0.3, 0),
+    "add.reduce": (0, None), "add.accumulate": (0, None), "matmul": (np.array([[0.5, 1.0, 2.0]] * 3),),
+}  # fmt: skip
 OTHERS = {
     "np.compress, by position": lambda x, z: np.compress([True, False, True], x, 0, z),
     "x.compress, by position": lambda x, z: x.compress([True, False, True], 0, z),
@@ -53,8 +29,7 @@ OTHERS = {
     "np.stack": lambda x, z: np.stack([x[0], x[1]], out=z),
     "np.concatenate": lambda x, z: np.concatenate([x[:1], x[1:]], out=z),
     "np.einsum": lambda x, z: np.einsum("ij,jk->ik", x, x, out=z),
-    "np.einsum, a sum": lambda x, z: np.einsum("ij->j", x, out=z),
-    "np.ptp": lambda x, z: np.ptp(x, 0, out=z),
+    "np.einsum, a sum": lambda x, z: np.einsum("ij->j", x, out=z), "np.ptp": lambda x, z: np.ptp(x, 0, out=z),
     "np.maximum.reduce": lambda x, z: np.maximum.reduce(x, 0, out=z),
     "np.fmin.reduce": lambda x, z: np.fmin.reduce(x, 0, out=z),
     "np.add.reduceat": lambda x, z: np.add.reduceat(x, [0, 1], 0, out=z),
@@ -62,7 +37,7 @@ OTHERS = {
     "np.add.outer": lambda x, z: np.add.outer(x[0], x[1], out=z)[0],
     "np.cumulative_prod": lambda x, z: np.cumulative_prod(x, axis=0, out=z),
     "np.cumulative_sum": lambda x, z: np.cumulative_sum(x, axis=0, out=z),
-}
+}  # fmt: skip
 X = np.array([[0.31, 0.93, 0.457], [0.62, 0.153, 0.77], [0.5, 0.23, 0.1]])
 
 

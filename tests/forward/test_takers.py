@@ -53,9 +53,8 @@ TAKEN = {
     "(plain < [n, n]).tolist()": [True, False], "np.floor([n, n]).tolist()": [1.0, 1.0], "np.ndim([n])": 1,
     "np.shape([n, n])": (2,), "np.size([n, n])": 2, "np.searchsorted([1.0, 2.0], [n]).tolist()": [1],
     "np.testing.assert_allclose([n, n], [1.5, 1.5])": None, "np.array([n], dtype=int).tolist()": [1],
-    "np.array([float(v) for v in (n, n)]).tolist()": [1.5, 1.5], "np.float64(n)": 1.5,
-    "table['float'](n)": 1.5, "functools.partial(float, n)()": 1.5, "box.method(n)": 1.5,
-    "box.callable(n)": 1.5,
+    "np.array([float(v) for v in (n, n)]).tolist()": [1.5, 1.5], "np.float64(n)": 1.5, "table['float'](n)": 1.5,
+    "functools.partial(float, n)()": 1.5, "box.method(n)": 1.5, "box.callable(n)": 1.5,
 }  # fmt: skip
 
 

@@ -13,29 +13,18 @@ from autoflow.forward import writing
 A = np.array([[0.3, 1.2, 0.7, 0.9], [1.5, 0.4, 1.1, 0.2], [0.8, 1.4, 0.5, 1.0]])
 OPERATORS = [operator.iadd, operator.isub, operator.imul, operator.itruediv]
 READERS = {
-    "max": lambda h: h.max(axis=1, keepdims=True),
-    "min": lambda h: h.min(),
-    "nanmax": lambda h: np.nanmax(h, axis=0),
+    "max": lambda h: h.max(axis=1, keepdims=True), "min": lambda h: h.min(), "nanmax": lambda h: np.nanmax(h, axis=0),
     "max of some": lambda h: np.max(h, axis=0, initial=0.6, where=[[True], [False], [True]]),
-    "ptp": lambda h: np.ptp(h),
-    "sum": lambda h: h.sum(axis=0),
-    "std": lambda h: h.std(),
-    "std of columns": lambda h: np.std(h, axis=0, ddof=1),
-    "var": lambda h: np.var(h),
-    "norm": lambda h: np.linalg.norm(h),
-    "norm of rows": lambda h: np.linalg.norm(h, axis=1, keepdims=True),
-    "norm of order 3": lambda h: np.linalg.norm(h, 3, axis=0),
-    "matrix norm": lambda h: np.linalg.norm(h, 1),
+    "ptp": lambda h: np.ptp(h), "sum": lambda h: h.sum(axis=0), "std": lambda h: h.std(),
+    "std of columns": lambda h: np.std(h, axis=0, ddof=1), "var": lambda h: np.var(h),
+    "norm": lambda h: np.linalg.norm(h), "norm of rows": lambda h: np.linalg.norm(h, axis=1, keepdims=True),
+    "norm of order 3": lambda h: np.linalg.norm(h, 3, axis=0), "matrix norm": lambda h: np.linalg.norm(h, 1),
     "root of mean square": lambda h: np.sqrt(np.mean(h**2, axis=1, keepdims=True) + 1e-5),
-    "log of sum": lambda h: np.log(np.sum(np.exp(h), axis=1, keepdims=True)),
-    "prod": lambda h: h.prod(axis=0),
-    "median": lambda h: np.median(h, axis=0),
-    "quantile": lambda h: np.quantile(h, 0.3),
-    "elementwise": lambda h: np.sin(h) + 1.5,
-    "itself": lambda h: h,
-    "its own column": lambda h: h[:, 1:2],
+    "log of sum": lambda h: np.log(np.sum(np.exp(h), axis=1, keepdims=True)), "prod": lambda h: h.prod(axis=0),
+    "median": lambda h: np.median(h, axis=0), "quantile": lambda h: np.quantile(h, 0.3),
+    "elementwise": lambda h: np.sin(h) + 1.5, "itself": lambda h: h, "its own column": lambda h: h[:, 1:2],
     "through a view": lambda h: (h.T * h.T).sum(axis=0)[: len(h), None],
-}
+}  # fmt: skip
 
 
 def written(f, operate, whole, copied):

@@ -273,15 +273,14 @@ J = pair_jacobian(THETA)
 
 
 TRANSFORMS = {
-    "jacobian": lambda: af.jacobian(pair)(THETA),
-    "forward": lambda: af.jacobian(pair, mode="forward")(THETA),
+    "jacobian": lambda: af.jacobian(pair)(THETA), "forward": lambda: af.jacobian(pair, mode="forward")(THETA),
     "jvp": lambda: np.stack([af.jvp(pair, THETA, e)[1] for e in np.eye(2)], 1),
     "linearize": lambda: np.stack([af.linearize(pair, THETA)[1](e) for e in np.eye(2)], 1),
     "vjp": lambda: np.stack([af.vjp(pair, THETA)[1](e)[0] for e in np.eye(2)]),
     "compiled": lambda: af.compile(af.jacobian(pair))(THETA),
     "compiled jvp": lambda: np.stack([af.compile(lambda t, e: af.jvp(pair, t, e)[1])(THETA, e) for e in np.eye(2)], 1),
     "checkpoint": lambda: af.jacobian(af.checkpoint(pair))(THETA),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", TRANSFORMS)
@@ -299,12 +298,11 @@ def hessian_by_differences(h=1e-5):
 
 
 SECOND = {
-    "hessian": lambda: af.hessian(loss)(THETA),
-    "hvp": lambda: np.stack([af.hvp(loss, THETA, e) for e in np.eye(2)]),
+    "hessian": lambda: af.hessian(loss)(THETA), "hvp": lambda: np.stack([af.hvp(loss, THETA, e) for e in np.eye(2)]),
     "jacfwd of jacrev": lambda: af.jacfwd(af.jacrev(loss))(THETA),
     "compiled": lambda: af.compile(af.hessian(loss))(THETA),
     "grad of backward": lambda: np.stack([af.grad(lambda t, k=k: af.grad(loss)(t)[k])(THETA) for k in range(2)]),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", SECOND)
@@ -498,10 +496,8 @@ def test_functions_that_leave_the_graph():
 
 
 NUMBERS_OF_THETA = {
-    "all": np.asarray,
-    "part": lambda t: np.asarray(t) + t,
-    "element": lambda t: t + np.full(3, t[0]),
-}
+    "all": np.asarray, "part": lambda t: np.asarray(t) + t, "element": lambda t: t + np.full(3, t[0]),
+}  # fmt: skip
 POINTS = {
     "linear_solve": lambda take, t: linear_solve(lambda x, t: (2.0 + take(t)) * x, np.ones(3), t),
     "root": lambda take, t: root(lambda x, t: x**3 + x - take(t), np.zeros(3), t),

@@ -64,9 +64,8 @@ def test_solvers_of_users(name):
 SCIPYS = {
     "root": {}, "fsolve": {}, "least_squares": {}, "newton_krylov": {}, "broyden1": {}, "newton": {},
     "root lm": {"method": "lm"}, "root krylov": {"method": "krylov"},
-    "root df-sane": {"method": "df-sane", "tol": 1e-11},
-    "root hybr": {"method": "hybr", "options": {"xtol": 1e-11}}, "least_squares dogbox": {"method": "dogbox"},
-    "fsolve with its own": {"fprime": lambda x: np.diag(3 * x**2 + 1)},
+    "root df-sane": {"method": "df-sane", "tol": 1e-11}, "root hybr": {"method": "hybr", "options": {"xtol": 1e-11}},
+    "least_squares dogbox": {"method": "dogbox"}, "fsolve with its own": {"fprime": lambda x: np.diag(3 * x**2 + 1)},
 }  # fmt: skip
 
 

@@ -120,19 +120,16 @@ def layer_norm(x, g):
 FUNCTIONS = {
     "broadcasting_backwards: exercise_4": lambda g, a, b: (g @ b, g.T @ a),
     "convolution_and_attention: exercise_2": lambda x: x.reshape(*x.shape[:-2], 3, 2, 4, 2).max(axis=(-3, -1)),
-    "matrix_calculus: dL_dW": lambda x, w, g: x.T @ g,
-    "matrix_calculus: dL_dX": lambda x, w, g: g @ w.T,
+    "matrix_calculus: dL_dW": lambda x, w, g: x.T @ g, "matrix_calculus: dL_dX": lambda x, w, g: g @ w.T,
     "matrix_calculus: exercise_1": lambda q, k, g: (g @ k, g.T @ q),
     "matrix_calculus: exercise_2": lambda a, x: (a + a.T) @ x,
     "matrix_calculus: exercise_3": lambda b, g: -b.T @ g @ b.T,
-    "matrix_calculus: exercise_4": lambda x, a, c, g: (x @ a).T @ (g @ c.T),
-    "optimisers: exercise_2": nesterov,
-    "backward_by_hand: exercise_3": layer_norm,
-    "forward_mode: exercise_1": lambda a, da, b, db: (da - a / b * db) / b,
+    "matrix_calculus: exercise_4": lambda x, a, c, g: (x @ a).T @ (g @ c.T), "optimisers: exercise_2": nesterov,
+    "backward_by_hand: exercise_3": layer_norm, "forward_mode: exercise_1": lambda a, da, b, db: (da - a / b * db) / b,
     "toolkit: exercise_2": lambda f, x, v: 6 * x * v,
     "micrograd_live: exercise_2": lambda y, t: np.mean(np.maximum(0.0, 1 - t * y)),
     "toolkit: exercise_3": lambda x: np.where(x > 0, x, 0.1 * x),
-}
+}  # fmt: skip
 
 
 def in_all(result, convert):
@@ -163,8 +160,7 @@ def in_place(function):
 STYLES = {
     "plain": lambda function: function,
     "nodes": lambda function: lambda *a, **k: in_all(function(*a, **k), lambda x: af.Variable(x) + 0.0),
-    "lists": lambda function: lambda *a, **k: listed(function(*a, **k)),
-    "in place": in_place,
+    "lists": lambda function: lambda *a, **k: listed(function(*a, **k)), "in place": in_place,
     "object": lambda function: type("Mine", (), {"__call__": lambda self, *a, **k: function(*a, **k)})(),
 }  # fmt: skip
 
@@ -210,18 +206,13 @@ def roots(eps):
 
 
 @pytest.mark.parametrize(("name", "answer"), [
-    ("debugging: exercise_1", roots(1e-12)),
-    ("debugging: exercise_1", roots(1e-6)),
+    ("debugging: exercise_1", roots(1e-12)), ("debugging: exercise_1", roots(1e-6)),
     ("debugging: exercise_1", lambda p, q: np.linalg.norm(p - q, axis=1)),
     ("debugging: exercise_2", lambda x: np.maximum(x, 0.0) + np.log1p(np.exp(-abs(x)))),
-    ("micro_engine: exercise_1", Steps),
-    ("micro_engine: exercise_4", (Steps(1.4722), Steps(0.0))),
-    ("derivatives_of_derivatives: exercise_1", newton),
-    ("graph_and_pictures: exercise_2", behind),
-    ("graph_and_pictures: exercise_4", 0.96),
-    ("graph_and_pictures: exercise_4", af.Constant(-1.187)),
-    ("graph_and_pictures: exercise_4", [0.0]),
-    ("digits: exercise_3", np.array([3.0, 8.0, 0.2])),
+    ("micro_engine: exercise_1", Steps), ("micro_engine: exercise_4", (Steps(1.4722), Steps(0.0))),
+    ("derivatives_of_derivatives: exercise_1", newton), ("graph_and_pictures: exercise_2", behind),
+    ("graph_and_pictures: exercise_4", 0.96), ("graph_and_pictures: exercise_4", af.Constant(-1.187)),
+    ("graph_and_pictures: exercise_4", [0.0]), ("digits: exercise_3", np.array([3.0, 8.0, 0.2])),
     ("digits: exercise_4", [(-1.0) ** k for k in range(101)]),
     ("digits: exercise_4", np.array([[(-1.0) ** k] for k in range(100)])),
     ("vanishing_and_exploding: exercise_2", (np.float32(0.99999), np.array(0.4))),
@@ -233,8 +224,7 @@ def test_other_right_answers(name, answer):
 
 @pytest.mark.parametrize(("name", "answer"), [
     ("debugging: exercise_1", lambda p, q: np.sqrt(np.sum((p - q) ** 2, axis=-1))),
-    ("debugging: exercise_1", lambda p, q: np.sum(np.abs(p - q), axis=-1)),
-    ("graph_and_pictures: exercise_4", 1.0),
+    ("debugging: exercise_1", lambda p, q: np.sum(np.abs(p - q), axis=-1)), ("graph_and_pictures: exercise_4", 1.0),
     ("graph_and_pictures: exercise_4", 7.0),
     ("micro_engine: exercise_1", type("Sum", (Steps,), {"__sub__": Steps.__add__})),
 ])  # fmt: skip

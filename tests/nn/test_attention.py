@@ -174,22 +174,18 @@ def test_the_size_within_and_the_box_of_a_block():
     assert block(KEY).grad_fn.scope[0] == "TransformerBlock"
 
 
-@pytest.mark.parametrize(
-    ("kind", "message", "make"),
-    [
-        (InputError, r"MultiHeadAttention: size 6 cannot be shared among 4 heads",
-         lambda: nn.MultiHeadAttention(6, 4, rng=rng())),
-        (InputError, r"MultiHeadAttention: p is the probability", lambda: nn.MultiHeadAttention(6, 2, 2.0, rng=rng())),
-        (InputError, r"MultiHeadAttention\(6, 2\) expected query of shape \(\.\.\., length, 6\), got \(2, 3, 5\)",
-         lambda: nn.MultiHeadAttention(6, 2, rng=rng())(QUERY[..., :5])),
-        (InputError, r"expected value of shape \(\.\.\., 4, e\)",
-         lambda: nn.MultiHeadAttention(6, 2, rng=rng())(QUERY, KEY, QUERY)),
-        (InputError, r"give attn_mask or is_causal, not both",
-         lambda: nn.MultiHeadAttention(6, 2, rng=rng())(QUERY, attn_mask=np.ones((3, 3), bool), is_causal=True)),
-        (InputError, r"outputs must be a whole number", lambda: nn.TransformerBlock(6, 2, 0, rng=rng())),
-    ],
-    ids=lambda x: x[:20] if isinstance(x, str) else "",
-)  # fmt: skip
+@pytest.mark.parametrize(("kind", "message", "make"), [
+    (InputError, r"MultiHeadAttention: size 6 cannot be shared among 4 heads",
+     lambda: nn.MultiHeadAttention(6, 4, rng=rng())),
+    (InputError, r"MultiHeadAttention: p is the probability", lambda: nn.MultiHeadAttention(6, 2, 2.0, rng=rng())),
+    (InputError, r"MultiHeadAttention\(6, 2\) expected query of shape \(\.\.\., length, 6\), got \(2, 3, 5\)",
+     lambda: nn.MultiHeadAttention(6, 2, rng=rng())(QUERY[..., :5])),
+    (InputError, r"expected value of shape \(\.\.\., 4, e\)",
+     lambda: nn.MultiHeadAttention(6, 2, rng=rng())(QUERY, KEY, QUERY)),
+    (InputError, r"give attn_mask or is_causal, not both",
+     lambda: nn.MultiHeadAttention(6, 2, rng=rng())(QUERY, attn_mask=np.ones((3, 3), bool), is_causal=True)),
+    (InputError, r"outputs must be a whole number", lambda: nn.TransformerBlock(6, 2, 0, rng=rng())),
+], ids=lambda x: x[:20] if isinstance(x, str) else "")  # fmt: skip
 def test_bad_input(kind, message, make):
     with pytest.raises(kind, match=message):
         make()

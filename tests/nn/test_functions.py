@@ -30,12 +30,9 @@ DOUBLE = {"bce", "bce logits", "cross_entropy p", "kl_div", "l1_loss", "huber_lo
 P3 = np.abs(T3) / np.abs(T3).sum(1, keepdims=True)
 # name of the case -> (function of the Variables, their values)
 CASES = {
-    "tanh": (nn.tanh, [draw(2, 3)]),
-    "softplus": (nn.softplus, [draw(2, 3)]),
-    "softplus beta": (lambda x: nn.softplus(x, 2.5), [draw(2, 3)]),
-    "elu": (lambda x: nn.elu(x, 0.7), [draw(2, 3)]),
-    "silu": (nn.silu, [draw(2, 3)]),
-    "gelu": (nn.gelu, [draw(2, 3)]),
+    "tanh": (nn.tanh, [draw(2, 3)]), "softplus": (nn.softplus, [draw(2, 3)]),
+    "softplus beta": (lambda x: nn.softplus(x, 2.5), [draw(2, 3)]), "elu": (lambda x: nn.elu(x, 0.7), [draw(2, 3)]),
+    "silu": (nn.silu, [draw(2, 3)]), "gelu": (nn.gelu, [draw(2, 3)]),
     "gelu tanh": (lambda x: nn.gelu(x, "tanh"), [draw(2, 3)]),
     "dropout": (lambda x: nn.dropout(x, 0.4, rng=np.random.default_rng(0)), [draw(4, 3)]),
     "layer_norm": (lambda x, w, b: nn.layer_norm(x, (2, 3), w, b), [draw(2, 2, 3), draw(2, 3), draw(2, 3) + 1]),
@@ -150,10 +147,8 @@ def test_single_precision_targets():
 # the same call in both: (name, arguments, options); every array that is float is differentiated
 SAME = [
     *[(f, [draw(3, 4)], {}) for f in ("relu", "leaky_relu", "elu", "gelu", "softplus", "silu", "sigmoid", "tanh")],
-    ("gelu", [draw(3, 4)], {"approximate": "tanh"}),
-    ("softplus", [draw(3, 4)], {"beta": 2.0}),
-    ("elu", [np.array([0.0, -1.0])], {"alpha": 0.5}),
-    ("relu", [np.array([0.0, -1.0])], {}),
+    ("gelu", [draw(3, 4)], {"approximate": "tanh"}), ("softplus", [draw(3, 4)], {"beta": 2.0}),
+    ("elu", [np.array([0.0, -1.0])], {"alpha": 0.5}), ("relu", [np.array([0.0, -1.0])], {}),
     ("leaky_relu", [np.array([0.0, -1.0])], {}),
     ("layer_norm", [draw(2, 3, 4), (3, 4), draw(3, 4), draw(3, 4) + 1], {}),
     ("batch_norm", [draw(5, 3, 2), None, None, draw(3), draw(3) + 1], {"training": True}),
@@ -167,10 +162,8 @@ SAME = [
     ("scaled_dot_product_attention", [draw(2, 5, 3), draw(2, 6, 3), draw(2, 6, 4)], {}),
     ("scaled_dot_product_attention", [draw(2, 6, 3), draw(2, 6, 3), draw(2, 6, 4)], {"is_causal": True}),
     ("scaled_dot_product_attention", [draw(3, 2), draw(4, 2), draw(4, 3), SEES[[0, 0, 2]]], {}),
-    ("mse_loss", [draw(3, 4), draw(4, 3).T], {}),
-    ("l1_loss", [draw(3, 4), draw(4, 3).T], {"reduction": "sum"}),
-    ("huber_loss", [draw(3, 4), draw(4, 3).T], {"delta": 0.5}),
-    ("binary_cross_entropy", [P3, P3[::-1].copy()], {}),
+    ("mse_loss", [draw(3, 4), draw(4, 3).T], {}), ("l1_loss", [draw(3, 4), draw(4, 3).T], {"reduction": "sum"}),
+    ("huber_loss", [draw(3, 4), draw(4, 3).T], {"delta": 0.5}), ("binary_cross_entropy", [P3, P3[::-1].copy()], {}),
     ("binary_cross_entropy", [np.array([0.0, 1.0, 0.5]), np.array([0.0, 1.0, 1.0])], {"values only": True}),
     ("binary_cross_entropy", [np.array([1.0, 0.0]), np.array([0.0, 1.0])], {"values only": True}),
     ("binary_cross_entropy_with_logits", [40 * draw(3, 4), np.abs(np.sin(draw(4, 3).T))], {}),
@@ -183,8 +176,7 @@ SAME = [
     ("kl_div", [draw(2, 3), P3], {}),
     ("kl_div", [draw(2, 3), np.array([[1.0, 0, 0], [0, 0.5, 0.5]])], {"reduction": "batchmean", "values only": True}),
     ("kl_div", [draw(2, 3), np.log(P3)], {"log_target": True, "reduction": "sum"}),
-    ("group_norm", [draw(2, 6, 3, 2), 3, draw(6), draw(6) + 1], {"eps": 1e-3}),
-    ("group_norm", [draw(3, 4), 1], {}),
+    ("group_norm", [draw(2, 6, 3, 2), 3, draw(6), draw(6) + 1], {"eps": 1e-3}), ("group_norm", [draw(3, 4), 1], {}),
     ("conv_transpose1d", [draw(2, 3, 5), draw(3, 2, 4), draw(2)], {"stride": 3, "padding": 2, "output_padding": 1}),
     ("conv_transpose1d", [draw(2, 4, 5), draw(4, 3, 2), draw(6)], {"groups": 2, "dilation": 3, "stride": 2}),
     ("conv_transpose1d", [draw(1, 1, 3), draw(1, 1, 2)], {"stride": 4}),
@@ -409,10 +401,8 @@ BAD = {
     "more than half": lambda: nn.max_pool2d(draw(1, 1, 4, 4), 2, padding=2),
     "layer_norm expected input of shape \\(..., 4\\)": lambda: nn.layer_norm(X23, 4),
     "more than one value": lambda: nn.batch_norm(draw(1, 3), training=True),
-    "n, channels": lambda: nn.batch_norm(draw(3), training=True),
-    "needs running_mean": lambda: nn.batch_norm(X23),
-    "p is the probability": lambda: nn.dropout(X23, 1.5),
-    "approximate": lambda: nn.gelu(X23, "erf"),
+    "n, channels": lambda: nn.batch_norm(draw(3), training=True), "needs running_mean": lambda: nn.batch_norm(X23),
+    "p is the probability": lambda: nn.dropout(X23, 1.5), "approximate": lambda: nn.gelu(X23, "erf"),
     "expected key": lambda: nn.scaled_dot_product_attention(X23, draw(2, 4), X23),
     "layer_norm expected weight of shape \\(3,\\), got \\(2, 1\\)": lambda: nn.layer_norm(X23, 3, draw(2, 1)),
     "layer_norm expected bias of shape \\(2, 3\\), got \\(3,\\)": lambda: nn.layer_norm(X23, (2, 3), None, draw(3)),
@@ -499,20 +489,14 @@ def test_no_loss_hides_a_number_that_is_none(name):
 # -- half precision: computed in single precision, as PyTorch does, and rounded once
 
 HALF = {
-    "layer_norm": lambda x: nn.layer_norm(x, 600),
-    "group_norm": lambda x: nn.group_norm(x, 3),
+    "layer_norm": lambda x: nn.layer_norm(x, 600), "group_norm": lambda x: nn.group_norm(x, 3),
     "batch_norm": lambda x: nn.batch_norm(x, training=True),
     "batch_norm in use": lambda x: nn.batch_norm(x, np.full(600, -5e4), np.full(600, 1e4)),
-    "softmax": lambda x: nn.softmax(x / 1000),
-    "softmax along the first axis": lambda x: nn.softmax(x.T / 1000, 0),
-    "log_softmax along the first axis": lambda x: nn.log_softmax(x.T / 1000, 0),
-    "gelu": lambda x: nn.gelu(x, "tanh"),
-    "gelu by erf": nn.gelu,
-    "elu": nn.elu,
-    "silu": nn.silu,
-    "softplus": nn.softplus,
+    "softmax": lambda x: nn.softmax(x / 1000), "softmax along the first axis": lambda x: nn.softmax(x.T / 1000, 0),
+    "log_softmax along the first axis": lambda x: nn.log_softmax(x.T / 1000, 0), "gelu": lambda x: nn.gelu(x, "tanh"),
+    "gelu by erf": nn.gelu, "elu": nn.elu, "silu": nn.silu, "softplus": nn.softplus,
     "softplus with a bend": lambda x: nn.softplus(x, 50.0),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("size", [1.0, 300.0, 10_000.0])

@@ -143,20 +143,15 @@ def test_zero_grad():
 
 # what a layer says of itself, and what makes it -> the shape of an input, the shapes that it takes, more for its making
 LAYERS = {
-    "Linear(2, 3)": ((4, 2), "(..., 2)", {}),
-    "Conv2d(1, 2, (3, 3))": ((5, 1, 4, 4), "(n, 1, height, width)", {}),
+    "Linear(2, 3)": ((4, 2), "(..., 2)", {}), "Conv2d(1, 2, (3, 3))": ((5, 1, 4, 4), "(n, 1, height, width)", {}),
     "Conv2d(4, 2, (3, 2))": ((2, 4, 5, 4), "(n, 4, height, width)", {"groups": 2, "stride": 2, "bias": False}),
     "ConvTranspose2d(1, 4, (3, 3))": ((2, 1, 4, 4), "(n, 1, height, width)",
                                       {"stride": 2, "padding": 1, "output_padding": 1}),
     "ConvTranspose2d(4, 2, (3, 3))": ((1, 4, 2, 3), "(n, 4, height, width)", {"groups": 2, "bias": False}),
-    "BatchNorm(3)": ((5, 3, 2), "(n, 3, ...)", {}),
-    "LayerNorm((3, 2))": ((4, 3, 2), "(..., 3, 2)", {}),
-    "GroupNorm(2, 4)": ((3, 4, 2), "(n, 4, ...)", {}),
-    "Dropout(0.5)": ((4, 3), None, {}),
-    "Embedding(4, 2)": (None, None, {}),
-    "RNN(2, 3)": ((3, 4, 2), "(n, time, 2)", {}),
-    "LSTM(2, 3)": ((3, 4, 2), "(n, time, 2)", {}),
-    "GRU(2, 3)": ((3, 4, 2), "(n, time, 2)", {}),
+    "BatchNorm(3)": ((5, 3, 2), "(n, 3, ...)", {}), "LayerNorm((3, 2))": ((4, 3, 2), "(..., 3, 2)", {}),
+    "GroupNorm(2, 4)": ((3, 4, 2), "(n, 4, ...)", {}), "Dropout(0.5)": ((4, 3), None, {}),
+    "Embedding(4, 2)": (None, None, {}), "RNN(2, 3)": ((3, 4, 2), "(n, time, 2)", {}),
+    "LSTM(2, 3)": ((3, 4, 2), "(n, time, 2)", {}), "GRU(2, 3)": ((3, 4, 2), "(n, time, 2)", {}),
     "MultiHeadAttention(6, 2)": ((2, 3, 6), "(..., length, 6)", {}),
     "TransformerBlock(6, 2)": ((2, 3, 6), "(..., length, 6)", {"dropout": 0.25, "hidden": 8}),
 }  # fmt: skip
@@ -334,26 +329,22 @@ def test_a_transposed_convolution_in_groups_starts_as_large_as_one_in_each_group
 # -- bad input -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("kind", "message", "make"),
-    [
-        (InputError, r"Embedding\(3, 2\): label 3 is not one of the 3 classes",
-         lambda: nn.Embedding(3, 2, rng=rng())(np.array([3]))),
-        (InputError, r"LSTM\(2, 3\) expected cell memory of shape \(5, 3\), got \(5, 2\)",
-         lambda: nn.LSTM(2, 3, rng=rng())(np.zeros((5, 1, 2)), (np.zeros((5, 3)), np.zeros((5, 2))))),
-        (InputError, r"GRU\(2, 3\) expected memory of shape \(5, 3\), got \(5, 2\)",
-         lambda: nn.GRU(2, 3, rng=rng())(np.zeros((5, 1, 2)), np.zeros((5, 2)))),
-        (InputError, r"GroupNorm: 4 channels cannot be shared among 3 groups", lambda: nn.GroupNorm(3, 4)),
-        (InputError, r"ConvTranspose2d: 3 channels in, 2 out cannot be shared among 2 groups",
-         lambda: nn.ConvTranspose2d(3, 2, 3, groups=2, rng=rng())),
-        (TypeError, r"part 1 must be a Module or another function", lambda: nn.Sequential(nn.relu, "relu")),
-        (InputError, r"outputs must be a whole number", lambda: nn.Linear(2, 0, rng=rng())),
-        (InputError, r"shared among 2 groups", lambda: nn.Conv2d(2, 3, 1, groups=2, rng=rng())),
-        (InputError, r"kernel_size is an integer", lambda: nn.Conv2d(2, 3, (1, 2, 3), rng=rng())),
-        (InputError, r"a weight has shape", lambda: nn.init.he_normal(rng(), (3,))),
-    ],
-    ids=lambda x: x[:20] if isinstance(x, str) else "",
-)  # fmt: skip
+@pytest.mark.parametrize(("kind", "message", "make"), [
+    (InputError, r"Embedding\(3, 2\): label 3 is not one of the 3 classes",
+     lambda: nn.Embedding(3, 2, rng=rng())(np.array([3]))),
+    (InputError, r"LSTM\(2, 3\) expected cell memory of shape \(5, 3\), got \(5, 2\)",
+     lambda: nn.LSTM(2, 3, rng=rng())(np.zeros((5, 1, 2)), (np.zeros((5, 3)), np.zeros((5, 2))))),
+    (InputError, r"GRU\(2, 3\) expected memory of shape \(5, 3\), got \(5, 2\)",
+     lambda: nn.GRU(2, 3, rng=rng())(np.zeros((5, 1, 2)), np.zeros((5, 2)))),
+    (InputError, r"GroupNorm: 4 channels cannot be shared among 3 groups", lambda: nn.GroupNorm(3, 4)),
+    (InputError, r"ConvTranspose2d: 3 channels in, 2 out cannot be shared among 2 groups",
+     lambda: nn.ConvTranspose2d(3, 2, 3, groups=2, rng=rng())),
+    (TypeError, r"part 1 must be a Module or another function", lambda: nn.Sequential(nn.relu, "relu")),
+    (InputError, r"outputs must be a whole number", lambda: nn.Linear(2, 0, rng=rng())),
+    (InputError, r"shared among 2 groups", lambda: nn.Conv2d(2, 3, 1, groups=2, rng=rng())),
+    (InputError, r"kernel_size is an integer", lambda: nn.Conv2d(2, 3, (1, 2, 3), rng=rng())),
+    (InputError, r"a weight has shape", lambda: nn.init.he_normal(rng(), (3,))),
+], ids=lambda x: x[:20] if isinstance(x, str) else "")  # fmt: skip
 def test_bad_input(kind, message, make):
     with pytest.raises(kind, match=message):
         make()
@@ -585,17 +576,12 @@ def test_a_compiled_training_step_of_a_model(monkeypatch):
 def test_layers_of_other_dtypes_are_refused(dtype):
     """Weights of whole numbers were 0, and stayed 0; running means of whole numbers stayed where they were."""
     makes = [
-        lambda: nn.Linear(2, 3, rng=rng(), dtype=dtype),
-        lambda: nn.Conv2d(1, 2, 3, rng=rng(), dtype=dtype),
-        lambda: nn.ConvTranspose2d(1, 2, 3, rng=rng(), dtype=dtype),
-        lambda: nn.BatchNorm(2, dtype=dtype),
-        lambda: nn.LayerNorm(2, dtype=dtype),
-        lambda: nn.GroupNorm(1, 2, dtype=dtype),
-        lambda: nn.Embedding(2, 3, rng=rng(), dtype=dtype),
-        lambda: nn.LSTM(2, 3, rng=rng(), dtype=dtype),
-        lambda: nn.TransformerBlock(4, 2, rng=rng(), dtype=dtype),
-        lambda: nn.init.normal(rng(), (2, 3), 1.0, dtype),
-    ]
+        lambda: nn.Linear(2, 3, rng=rng(), dtype=dtype), lambda: nn.Conv2d(1, 2, 3, rng=rng(), dtype=dtype),
+        lambda: nn.ConvTranspose2d(1, 2, 3, rng=rng(), dtype=dtype), lambda: nn.BatchNorm(2, dtype=dtype),
+        lambda: nn.LayerNorm(2, dtype=dtype), lambda: nn.GroupNorm(1, 2, dtype=dtype),
+        lambda: nn.Embedding(2, 3, rng=rng(), dtype=dtype), lambda: nn.LSTM(2, 3, rng=rng(), dtype=dtype),
+        lambda: nn.TransformerBlock(4, 2, rng=rng(), dtype=dtype), lambda: nn.init.normal(rng(), (2, 3), 1.0, dtype),
+    ]  # fmt: skip
     for make in makes:
         with pytest.raises(DataError, match="the dtype of parameters is one of real floats"):
             make()

@@ -116,19 +116,14 @@ def test_a_notebook_gets_a_figure_in_one_cell(monkeypatch):
         assert picture["text/plain"].startswith("loss")
 
 
-@pytest.mark.parametrize(
-    ("x", "y", "model", "there"),
-    [
-        (np.zeros((3, 2)), np.zeros(3, int), np.sin, True),
-        (np.zeros((1, 2), int), np.zeros(1, int), np.sin, True),
-        (np.zeros((3, 3)), np.zeros(3, int), np.sin, False),
-        (np.zeros((3, 2)), np.zeros(3), np.sin, False),
-        (np.zeros((3, 2)), np.zeros((3, 1), int), np.sin, False),
-        (np.zeros((3, 2), int), np.zeros(3, int), nn.Embedding(4, 3, rng=np.random.default_rng(0)), False),
-        (np.zeros((3, 2)), np.zeros(3, int), lambda x: {"scores": x}, False),
-        (np.zeros((3, 2)), np.zeros(3, int), lambda x: {}[len(x)], False),
-    ],
-)
+@pytest.mark.parametrize(("x", "y", "model", "there"), [
+    (np.zeros((3, 2)), np.zeros(3, int), np.sin, True), (np.zeros((1, 2), int), np.zeros(1, int), np.sin, True),
+    (np.zeros((3, 3)), np.zeros(3, int), np.sin, False), (np.zeros((3, 2)), np.zeros(3), np.sin, False),
+    (np.zeros((3, 2)), np.zeros((3, 1), int), np.sin, False),
+    (np.zeros((3, 2), int), np.zeros(3, int), nn.Embedding(4, 3, rng=np.random.default_rng(0)), False),
+    (np.zeros((3, 2)), np.zeros(3, int), lambda x: {"scores": x}, False),
+    (np.zeros((3, 2)), np.zeros(3, int), lambda x: {}[len(x)], False),
+])  # fmt: skip
 def test_where_there_is_a_boundary(x, y, model, there):
     assert live.has_boundary(model, x, y) is there
 

@@ -86,17 +86,11 @@ def test_each_parameter_is_named_trained_and_saved_or_the_model_is_refused(seed,
         np.testing.assert_array_equal(x, state[name], strict=True)
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda v, w: Part(p={"a.b": v, "a": {"b": w}}),
-        lambda v, w: Part(p={1: v, "1": w}),
-        lambda v, w: Part(p=[{"a": Part(b=v), "a.b": w}]),
-        lambda v, w: Part(**{"a.b": v, "a": Part(b=w)}),
-        lambda v, w: Part(**{"a": Part(b=w), "a.b": v}),
-        lambda v, w: nn.Sequential(Part(p={None: v, "None": w})),
-    ],
-)
+@pytest.mark.parametrize("make", [
+    lambda v, w: Part(p={"a.b": v, "a": {"b": w}}), lambda v, w: Part(p={1: v, "1": w}),
+    lambda v, w: Part(p=[{"a": Part(b=v), "a.b": w}]), lambda v, w: Part(**{"a.b": v, "a": Part(b=w)}),
+    lambda v, w: Part(**{"a": Part(b=w), "a.b": v}), lambda v, w: nn.Sequential(Part(p={None: v, "None": w})),
+])  # fmt: skip
 def test_a_name_for_two_is_an_error_when_the_model_is_made(make):
     with pytest.raises(StateError, match=r"two parameters or buffers are called '.*'.*rename one of them"):
         make(af.Variable([1.0]), af.Variable([2.0]))

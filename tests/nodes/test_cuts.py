@@ -59,15 +59,11 @@ def made_of_constants(x: Any) -> Any:
 
 
 EXPECTED = {
-    detached: "its history was cut by x.detach()",
-    stopped: "its history was cut by af.stop_gradient(x)",
-    not_recorded: "it was computed under af.no_grad()",
-    of_several_results: "it was computed under af.no_grad()",
-    decorated: "it was computed under af.no_grad()",
-    frozen: "Set x.requires_grad = True",
-    frozen_itself: "Set x.requires_grad = True",
-    made_of_constants: "first of af.Constant([1.0, 2.0])",
-}
+    detached: "its history was cut by x.detach()", stopped: "its history was cut by af.stop_gradient(x)",
+    not_recorded: "it was computed under af.no_grad()", of_several_results: "it was computed under af.no_grad()",
+    decorated: "it was computed under af.no_grad()", frozen: "Set x.requires_grad = True",
+    frozen_itself: "Set x.requires_grad = True", made_of_constants: "first of af.Constant([1.0, 2.0])",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("f", "text"), EXPECTED.items())

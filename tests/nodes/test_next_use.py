@@ -19,21 +19,13 @@ class Asked:
 
 
 TAKEN = {
-    "0.1 * a.grad": "*",
-    "a.grad * 0.1": "*",
-    "a.grad * 1000": "*",
-    "0.1 * b * a.grad": "*",
-    "a.grad - b.real": "-",
-    "b - (b + 2.0) * a.grad": "*",
-    "b @ a.grad if False else b / a.grad": "/",
-    "-a.grad": "-",
-    "a.grad ** 2": "**",
-}
+    "0.1 * a.grad": "*", "a.grad * 0.1": "*", "a.grad * 1000": "*", "0.1 * b * a.grad": "*", "a.grad - b.real": "-",
+    "b - (b + 2.0) * a.grad": "*", "b @ a.grad if False else b / a.grad": "/", "-a.grad": "-", "a.grad ** 2": "**",
+}  # fmt: skip
 FREE = [
     "a.grad is None", "a.grad", "abs(a.grad)", "[a.grad]", "(a.grad, b)", "a.grad or 2", "not a.grad",
     "print(a.grad, end='')", "a.grad if b else 3", "[a.grad] + [b]", "(a.grad, 2) + (3,)", "{'g': a.grad}",
-    "f'{a.grad}'", "a.grad == b", "a.grad.real", "str(a.grad) + 's'",
-    "getattr(a, 'grad') * 2",
+    "f'{a.grad}'", "a.grad == b", "a.grad.real", "str(a.grad) + 's'", "getattr(a, 'grad') * 2",
 ]  # fmt: skip
 
 

@@ -39,14 +39,11 @@ def test_a_users_subclass_is_a_variable_and_not_the_other_way_round():
     np.testing.assert_array_equal(w.grad, [2.0, 4.0])
 
 
-@pytest.mark.parametrize(
-    ("value", "dtype"),
-    [
-        (3, "f8"), (True, "f8"), ([1, 2], "f8"), (np.int8(3), "f8"), (np.array([True]), "f8"),
-        (np.float32(1), "f4"), (np.ones(2, "f2"), "f2"), (np.ones(2, np.longdouble), np.longdouble),
-        (np.ones(2, "c8"), "c8"), (1j, "c16"), (np.ones(2, ">f8"), "f8"), (np.ones(2, ">f4"), "f4"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("value", "dtype"), [
+    (3, "f8"), (True, "f8"), ([1, 2], "f8"), (np.int8(3), "f8"), (np.array([True]), "f8"), (np.float32(1), "f4"),
+    (np.ones(2, "f2"), "f2"), (np.ones(2, np.longdouble), np.longdouble), (np.ones(2, "c8"), "c8"), (1j, "c16"),
+    (np.ones(2, ">f8"), "f8"), (np.ones(2, ">f4"), "f4"),
+])  # fmt: skip
 def test_dtype_of_a_variable(value, dtype):
     x = af.Variable(value)
     assert x.dtype == np.dtype(dtype)
@@ -62,21 +59,15 @@ def test_dtype_of_a_constant_is_kept():
 
 
 @pytest.mark.parametrize("kind", [af.Variable, af.Constant])
-@pytest.mark.parametrize(
-    ("value", "words"),
-    [
-        ("text", "text has no derivative"),
-        (b"text", "text has no derivative"),
-        (np.array(["a"], np.dtypes.StringDType()), "text has no derivative"),
-        (np.array([object()]), "Python objects have no arithmetic"),
-        (None, "Python objects"),
-        (np.array(["2020-01-01"], "M8[D]"), "dates have no derivative"),
-        (np.array([1], "m8[s]"), "durations have no derivative"),
-        (np.zeros(2, [("a", float)]), "has fields"),
-        (np.ma.array([1.0, 2.0], mask=[0, 1]), "MaskedArray has arithmetic of its own"),
-        (np.zeros((2, 2)).view(np.matrix), "matrix has arithmetic of its own"),
-    ],
-)
+@pytest.mark.parametrize(("value", "words"), [
+    ("text", "text has no derivative"), (b"text", "text has no derivative"),
+    (np.array(["a"], np.dtypes.StringDType()), "text has no derivative"),
+    (np.array([object()]), "Python objects have no arithmetic"), (None, "Python objects"),
+    (np.array(["2020-01-01"], "M8[D]"), "dates have no derivative"),
+    (np.array([1], "m8[s]"), "durations have no derivative"), (np.zeros(2, [("a", float)]), "has fields"),
+    (np.ma.array([1.0, 2.0], mask=[0, 1]), "MaskedArray has arithmetic of its own"),
+    (np.zeros((2, 2)).view(np.matrix), "matrix has arithmetic of its own"),
+])  # fmt: skip
 def test_data_that_cannot_be_a_node(kind, value, words):
     with pytest.raises(TypeError, match=words) as caught:
         kind(value)

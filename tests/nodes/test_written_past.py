@@ -62,15 +62,12 @@ PAST = {
     "out of scipy": (lambda y: scipy.ndimage.gaussian_filter(np.ones(4), 1.0, output=y), lambda y: y.fill(0.0)),
 }
 MADE = {
-    "elementwise": lambda x: x * 1.0,
-    "one operand": lambda x: np.positive(x),
-    "a number first": lambda x: 1.0 * x,
+    "elementwise": lambda x: x * 1.0, "one operand": lambda x: np.positive(x), "a number first": lambda x: 1.0 * x,
     "general": lambda x: np.cumsum(x) * 1.0 - np.cumsum(x) * 0.5 + x,
     "large": lambda x: (np.concatenate([x, np.ones(5000)]) * 1.0)[:4],
-    "under no_grad": lambda x: af.no_grad()(lambda: x * 1.0)(),
-    "detached": lambda x: (x * 1.0).detach(),
+    "under no_grad": lambda x: af.no_grad()(lambda: x * 1.0)(), "detached": lambda x: (x * 1.0).detach(),
     "a Constant": lambda x: af.Constant(x.value),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("way", PAST)
@@ -178,14 +175,11 @@ PLACES = {  # places in an array of n elements, and how they become others
     "truth": (lambda n: np.arange(n) % 5 == 1, lambda i: i.__setitem__(slice(None), ~i)),
 }
 USES = {
-    "x[i]": lambda y, i: y[i] * 3.0,
-    "take": lambda y, i: np.take(y, np.ravel(i)),
-    "x[i] = v": lambda y, i: y.__setitem__(i, 7.0),
-    "x[i] = node": lambda y, i: y.__setitem__(i, y[0] * 3.0),
-    "x[i] *= node": lambda y, i: y.__setitem__(i, y[i] * y[0]),
-    "add.at": lambda y, i: np.add.at(y, i, y[0]),
+    "x[i]": lambda y, i: y[i] * 3.0, "take": lambda y, i: np.take(y, np.ravel(i)),
+    "x[i] = v": lambda y, i: y.__setitem__(i, 7.0), "x[i] = node": lambda y, i: y.__setitem__(i, y[0] * 3.0),
+    "x[i] *= node": lambda y, i: y.__setitem__(i, y[i] * y[0]), "add.at": lambda y, i: np.add.at(y, i, y[0]),
     "copyto": lambda y, i: np.copyto(y, y[::-1] * 3.0, where=np.isin(np.arange(y.size), i)),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("n", [5, 5000])
@@ -231,14 +225,11 @@ def test_a_write_into_one_half_of_the_memory_forgets_no_write_into_the_other(par
 
 Pair = collections.namedtuple("Pair", "first second")
 OPTIONS = {  # options of a user's primitive, where their factor is, and how it becomes another one
-    "dict": (lambda a: {"a": a}, lambda k: k["a"]),
-    "dict in a list": (lambda a: [{"a": a}], lambda k: k[0]["a"]),
-    "list": (lambda a: [a, "text"], lambda k: k[0]),
-    "tuple": (lambda a: (a, None), lambda k: k[0]),
-    "namedtuple": (lambda a: Pair(a, 2), lambda k: k.first),
-    "array": (lambda a: a, lambda k: k),
+    "dict": (lambda a: {"a": a}, lambda k: k["a"]), "dict in a list": (lambda a: [{"a": a}], lambda k: k[0]["a"]),
+    "list": (lambda a: [a, "text"], lambda k: k[0]), "tuple": (lambda a: (a, None), lambda k: k[0]),
+    "namedtuple": (lambda a: Pair(a, 2), lambda k: k.first), "array": (lambda a: a, lambda k: k),
     "class of the user's": (lambda a: a.view(Own), lambda k: k),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("n", [1, 5000])

@@ -21,10 +21,9 @@ OPTIMISERS = {
     "SGD": lambda p: optim.SGD(p, lr=0.1),
     "momentum": lambda p: optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.1),
     "Adagrad": lambda p: optim.Adagrad(p, lr=0.1),
-    "RMSprop": lambda p: optim.RMSprop(p, lr=0.1, momentum=0.9, centered=True),
-    "Adam": lambda p: optim.Adam(p, lr=0.1),
+    "RMSprop": lambda p: optim.RMSprop(p, lr=0.1, momentum=0.9, centered=True), "Adam": lambda p: optim.Adam(p, lr=0.1),
     "AdamW": lambda p: optim.AdamW(p, lr=0.1, weight_decay=0.5),
-}
+}  # fmt: skip
 
 
 def prepared(make):
@@ -257,10 +256,8 @@ class Plain(nn.Module):
 
     def __init__(self, deep=True):
         self.w, self.pair, self.buffer = (
-            af.Variable([1.0, 2.0]),
-            [af.Variable(3.0), {"b": af.Variable(4.0)}],
-            np.ones(2),
-        )
+            af.Variable([1.0, 2.0]), [af.Variable(3.0), {"b": af.Variable(4.0)}], np.ones(2),
+        )  # fmt: skip
         self.parts = [Plain(deep=False), np.tanh] if deep else []
 
     def forward(self, x):
@@ -309,19 +306,14 @@ CASES = {
     "GradScaler.update, infinite": scaled(lambda s, o: s.update(), unscaled=True, bad=True),
     "GradScaler.restore": scaled(lambda s, o: s.restore(8.0, 5)),
     "Accumulation.step, counts": accumulated(lambda a: a.step(), 1),
-    "Accumulation.step": accumulated(lambda a: a.step()),
-    "Accumulation.flush": accumulated(lambda a: a.flush(), 1),
-    "Accumulation.zero_grad": accumulated(lambda a: a.zero_grad(), 0),
-    "clip_grad_norm": clipped(optim.clip_grad_norm),
-    "clip_grad_value": clipped(optim.clip_grad_value),
-    "Schedule.step": scheduled(lambda s: s.step()),
+    "Accumulation.step": accumulated(lambda a: a.step()), "Accumulation.flush": accumulated(lambda a: a.flush(), 1),
+    "Accumulation.zero_grad": accumulated(lambda a: a.zero_grad(), 0), "clip_grad_norm": clipped(optim.clip_grad_norm),
+    "clip_grad_value": clipped(optim.clip_grad_value), "Schedule.step": scheduled(lambda s: s.step()),
     "Schedule.load_state_dict": scheduled(lambda s: s.load_state_dict({"lr": 0.25, "steps": 3})),
     "BatchNorm": modelled(lambda m: m(np.arange(8.0).reshape(4, 2)), lambda: nn.BatchNorm(2, dtype=np.float32)),
-    "functional_call": modelled(call),
-    "functional_call, an error": modelled(failing_call),
-    "Module.train": modelled(lambda m: m.eval()),
-    "Module.to": modelled(lambda m: m.to_cpu()),
-}
+    "functional_call": modelled(call), "functional_call, an error": modelled(failing_call),
+    "Module.train": modelled(lambda m: m.eval()), "Module.to": modelled(lambda m: m.to_cpu()),
+}  # fmt: skip
 
 
 def numbers_in(seen):

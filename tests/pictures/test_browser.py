@@ -194,15 +194,11 @@ def test_light_and_dark(show):
         one.keep(f"{'dark' if dark else 'light'}")
 
 
-@pytest.mark.parametrize(
-    ("change", "back"),
-    [
-        ("document.body.dataset.jpThemeLight = 'false'", "document.body.dataset.jpThemeLight = 'true'"),
-        ("document.body.className = 'vscode-dark'", "document.body.className = 'vscode-light'"),
-        ("document.documentElement.setAttribute('theme', 'dark')", "document.documentElement.removeAttribute('theme')"),
-    ],
-    ids=["JupyterLab", "VS Code", "Colab"],
-)
+@pytest.mark.parametrize(("change", "back"), [
+    ("document.body.dataset.jpThemeLight = 'false'", "document.body.dataset.jpThemeLight = 'true'"),
+    ("document.body.className = 'vscode-dark'", "document.body.className = 'vscode-light'"),
+    ("document.documentElement.setAttribute('theme', 'dark')", "document.documentElement.removeAttribute('theme')"),
+], ids=["JupyterLab", "VS Code", "Colab"])  # fmt: skip
 @pytest.mark.nightly
 def test_the_theme_of_the_notebook_wins(show, change, back):
     one = show(graph(shared()[0], gradients=True).to_html())

@@ -88,27 +88,17 @@ def test_a_row_means_the_same_in_javascript(row, javascript_side):
 
 
 EDGES = {  # and kinks
-    "maximum": [(1.0, 1.0), (-1.0, 2.0)],
-    "minimum": [(1.0, 1.0), (-1.0, 2.0)],
-    "absolute": [(0.0,), (-3.0,)],
-    "power": [(0.0, 0.0), (0.0, 2.0), (-2.0, 3.0)],
-    "hypot": [(0.0, 0.0), (-3.0, 4.0)],
-    "arctan2": [(0.0, 0.0), (-1.0, -2.0)],
-    "sinc": [(0.0,), (0.1,), (-0.3,), (2.5,)],
-    "rint": [(0.5,), (1.5,), (-0.5,), (-2.5,), (2.5,)],
-    "round": [(0.25,), (-1.55,)],
+    "maximum": [(1.0, 1.0), (-1.0, 2.0)], "minimum": [(1.0, 1.0), (-1.0, 2.0)], "absolute": [(0.0,), (-3.0,)],
+    "power": [(0.0, 0.0), (0.0, 2.0), (-2.0, 3.0)], "hypot": [(0.0, 0.0), (-3.0, 4.0)],
+    "arctan2": [(0.0, 0.0), (-1.0, -2.0)], "sinc": [(0.0,), (0.1,), (-0.3,), (2.5,)],
+    "rint": [(0.5,), (1.5,), (-0.5,), (-2.5,), (2.5,)], "round": [(0.25,), (-1.55,)],
     "remainder": [(-7.0, 3.0), (7.0, -3.0), (6.0, 3.0)],
-    "floor_divide": [(-7.0, 3.0), (7.0, -3.0), (6.0, 3.0), (-6.5, 0.5)],
-    "fmod": [(-7.0, 3.0), (7.0, -3.0)],
+    "floor_divide": [(-7.0, 3.0), (7.0, -3.0), (6.0, 3.0), (-6.5, 0.5)], "fmod": [(-7.0, 3.0), (7.0, -3.0)],
     "clip": [(0.0, 0.0, 1.0), (2.0, 0.0, 1.0), (-1.0, 0.0, 1.0), (0.5, 2.0, 1.0)],
-    "heaviside": [(0.0, 0.5), (1.0, 0.5), (-1.0, 0.5)],
-    "logaddexp": [(1000.0, 1000.0), (-1000.0, 3.0)],
-    "exp2": [(-3.5,)],
-    "copysign": [(-2.0, 3.0), (2.0, -3.0)],
-    "sign": [(0.0,), (-2.0,)],
-    "i0": [(0.0,), (-4.0,), (20.0,)],
-    "i0_derivative": [(0.0,), (-4.0,), (710.0,)],
-}
+    "heaviside": [(0.0, 0.5), (1.0, 0.5), (-1.0, 0.5)], "logaddexp": [(1000.0, 1000.0), (-1000.0, 3.0)],
+    "exp2": [(-3.5,)], "copysign": [(-2.0, 3.0), (2.0, -3.0)], "sign": [(0.0,), (-2.0,)],
+    "i0": [(0.0,), (-4.0,), (20.0,)], "i0_derivative": [(0.0,), (-4.0,), (710.0,)],
+}  # fmt: skip
 
 
 def test_rows_with_kinks_have_javascript():
@@ -889,8 +879,7 @@ STARTS = {  # a function, its sliders -> why Python has to compute, and what can
     "one that does not end here": (root_of, {"x": -1.0}, TimeoutError),
     "a number of turns": (lambda n, x: sum([x * k for k in range(int(n))]), {"n": 3.0, "x": 1.0}, "something else"),
     "an input that is not used": (lambda x, y: x * 2.0, {"x": 1.0, "y": 2.0}, None),
-    "infinity": (lambda x: x * 2.0, {"x": np.inf}, ValueError),
-    "NaN": (lambda x: x * 2.0, {"x": np.nan}, ValueError),
+    "infinity": (lambda x: x * 2.0, {"x": np.inf}, ValueError), "NaN": (lambda x: x * 2.0, {"x": np.nan}, ValueError),
     "ends that are infinite": (lambda x: x * 2.0, {"x": -1e308}, ValueError),
     "a range that is infinite": (lambda x: x * 2.0, {"x": (-1e308, 1e308)}, ValueError),
     "a small number": (lambda x: x * 2.0, {"x": 5e-324}, None),

@@ -94,45 +94,20 @@ def derivative(f, *values):
     return [right for _, _, right in found]
 
 
-@pytest.mark.parametrize(
-    ("f", "expected"),
-    [
-        (np.sin, [r"\cos x"]),
-        (np.cos, [r"-\sin x"]),
-        (np.tan, ["1 + z^{2}"]),
-        (np.exp, ["z"]),
-        (np.log, [r"\frac{1}{x}"]),
-        (np.log2, [r"\frac{1}{\log 2 \cdot x}"]),
-        (np.sqrt, [r"\frac{1}{2 \, z}"]),
-        (np.tanh, ["1 - z^{2}"]),
-        (np.sinh, [r"\cosh x"]),
-        (np.arctan, [r"\frac{1}{1 + x^{2}}"]),
-        (np.arcsin, [r"\frac{1}{\sqrt{1 - x^{2}}}"]),
-        (np.arccos, [r"-\frac{1}{\sqrt{1 - x^{2}}}"]),
-        (np.reciprocal, ["-z^{2}"]),
-        (np.square, [r"2 \, x"]),
-        (np.negative, ["-1"]),
-        (np.abs, [r"\operatorname{sgn} x"]),
-        (np.floor, ["0"]),
-        (np.degrees, [r"\tfrac{180}{\pi}"]),
-        (lambda x: x**3, [r"3 \, x^{2}"]),
-        (lambda x: x**2, [r"2 \, x"]),
-        (lambda x: 3 * x, ["3"]),
-        (lambda x: x / 4, [r"\frac{1}{4}"]),
-        (lambda x: 1 - x, ["-1"]),
-        (np.cbrt, [r"\frac{1}{3 \, z^{2}}"]),
-        (np.log1p, [r"\frac{1}{1 + x}"]),
-        (np.expm1, ["e^{x}"]),
-        (np.add, ["1", "1"]),
-        (np.subtract, ["1", "-1"]),
-        (np.multiply, ["y", "x"]),
-        (np.divide, [r"\frac{1}{y}", r"-\frac{z}{y}"]),
-        (np.power, [r"y \, x^{y - 1}", r"z \, \log x"]),
-        (np.hypot, [r"\frac{x}{z}", r"\frac{y}{z}"]),
-        (np.logaddexp, [rf"\frac{{e^{{{v} - z}}}}{{e^{{{v} - z}} + e^{{{w} - z}}}}" for v, w in ("xy", "yx")]),
-        (np.maximum, ["0", "1"]),
-    ],
-)
+@pytest.mark.parametrize(("f", "expected"), [
+    (np.sin, [r"\cos x"]), (np.cos, [r"-\sin x"]), (np.tan, ["1 + z^{2}"]), (np.exp, ["z"]), (np.log, [r"\frac{1}{x}"]),
+    (np.log2, [r"\frac{1}{\log 2 \cdot x}"]), (np.sqrt, [r"\frac{1}{2 \, z}"]), (np.tanh, ["1 - z^{2}"]),
+    (np.sinh, [r"\cosh x"]), (np.arctan, [r"\frac{1}{1 + x^{2}}"]), (np.arcsin, [r"\frac{1}{\sqrt{1 - x^{2}}}"]),
+    (np.arccos, [r"-\frac{1}{\sqrt{1 - x^{2}}}"]), (np.reciprocal, ["-z^{2}"]), (np.square, [r"2 \, x"]),
+    (np.negative, ["-1"]), (np.abs, [r"\operatorname{sgn} x"]), (np.floor, ["0"]), (np.degrees, [r"\tfrac{180}{\pi}"]),
+    (lambda x: x**3, [r"3 \, x^{2}"]), (lambda x: x**2, [r"2 \, x"]), (lambda x: 3 * x, ["3"]),
+    (lambda x: x / 4, [r"\frac{1}{4}"]), (lambda x: 1 - x, ["-1"]), (np.cbrt, [r"\frac{1}{3 \, z^{2}}"]),
+    (np.log1p, [r"\frac{1}{1 + x}"]), (np.expm1, ["e^{x}"]), (np.add, ["1", "1"]), (np.subtract, ["1", "-1"]),
+    (np.multiply, ["y", "x"]), (np.divide, [r"\frac{1}{y}", r"-\frac{z}{y}"]),
+    (np.power, [r"y \, x^{y - 1}", r"z \, \log x"]), (np.hypot, [r"\frac{x}{z}", r"\frac{y}{z}"]),
+    (np.logaddexp, [rf"\frac{{e^{{{v} - z}}}}{{e^{{{v} - z}} + e^{{{w} - z}}}}" for v, w in ("xy", "yx")]),
+    (np.maximum, ["0", "1"]),
+])  # fmt: skip
 def test_derivatives_of_numbers(f, expected):
     assert derivative(f, *(0.5, 0.75)[: len(expected)]) == expected
 
@@ -169,35 +144,22 @@ def test_products_of_matrices_send_back():
 X, Y = 2.0, 3.0
 
 
-@pytest.mark.parametrize(
-    ("f", "expected"),
-    [
-        (lambda x, y: x + y, "x + y"),
-        (lambda x, y: x - (y - x), r"x - \left(y - x\right)"),
-        (lambda x, y: x - y - x, "x - y - x"),
-        (lambda x, y: (x + y) * x, r"\left(x + y\right) \, x"),
-        (lambda x, y: x * y * 2, r"x \, y \cdot 2"),
-        (lambda x, y: x / (y + 1), r"\frac{x}{y + 1}"),
-        (lambda x, y: (x / y) ** 2, r"\left(\frac{x}{y}\right)^{2}"),
-        (lambda x, y: (x**y) ** 2, r"\left(x^{y}\right)^{2}"),
-        (lambda x, y: -(x * y), r"-x \, y"),
-        (lambda x, y: -(x + y), r"-\left(x + y\right)"),
-        (lambda x, y: x + (-y), r"x + \left(-y\right)"),
-        (lambda x, y: x * (-2.0), r"x \, \left(-2\right)"),
-        (lambda x, y: np.sin(x) ** 2, r"\left(\sin x\right)^{2}"),
-        (lambda x, y: np.sin(x**2), r"\sin x^{2}"),
-        (lambda x, y: np.sin(x * y), r"\sin \left(x \, y\right)"),
-        (lambda x, y: np.sin(np.cos(x)), r"\sin \left(\cos x\right)"),
-        (lambda x, y: np.sin(x) * y, r"\sin x \cdot y"),
-        (lambda x, y: np.exp(x + y) + 1, r"e^{x + y} + 1"),
-        (lambda x, y: np.sqrt(x + y), r"\sqrt{x + y}"),
-        (lambda x, y: np.abs(x - y), r"\left|x - y\right|"),
-        (lambda x, y: np.maximum(x + y, 0.5), r"\max\left(x + y, 0.5\right)"),
-        (lambda x, y: np.hypot(x + y, 1.0), r"\sqrt{{\left(x + y\right)}^2 + {1}^2}"),
-        (lambda x, y: x * 1e-9, r"x \cdot 10^{-9}"),
-        (lambda x, y: x * np.inf, r"x \, \infty"),
-    ],
-)
+@pytest.mark.parametrize(("f", "expected"), [
+    (lambda x, y: x + y, "x + y"), (lambda x, y: x - (y - x), r"x - \left(y - x\right)"),
+    (lambda x, y: x - y - x, "x - y - x"), (lambda x, y: (x + y) * x, r"\left(x + y\right) \, x"),
+    (lambda x, y: x * y * 2, r"x \, y \cdot 2"), (lambda x, y: x / (y + 1), r"\frac{x}{y + 1}"),
+    (lambda x, y: (x / y) ** 2, r"\left(\frac{x}{y}\right)^{2}"), (lambda x, y: (x**y) ** 2, r"\left(x^{y}\right)^{2}"),
+    (lambda x, y: -(x * y), r"-x \, y"), (lambda x, y: -(x + y), r"-\left(x + y\right)"),
+    (lambda x, y: x + (-y), r"x + \left(-y\right)"), (lambda x, y: x * (-2.0), r"x \, \left(-2\right)"),
+    (lambda x, y: np.sin(x) ** 2, r"\left(\sin x\right)^{2}"), (lambda x, y: np.sin(x**2), r"\sin x^{2}"),
+    (lambda x, y: np.sin(x * y), r"\sin \left(x \, y\right)"),
+    (lambda x, y: np.sin(np.cos(x)), r"\sin \left(\cos x\right)"), (lambda x, y: np.sin(x) * y, r"\sin x \cdot y"),
+    (lambda x, y: np.exp(x + y) + 1, r"e^{x + y} + 1"), (lambda x, y: np.sqrt(x + y), r"\sqrt{x + y}"),
+    (lambda x, y: np.abs(x - y), r"\left|x - y\right|"),
+    (lambda x, y: np.maximum(x + y, 0.5), r"\max\left(x + y, 0.5\right)"),
+    (lambda x, y: np.hypot(x + y, 1.0), r"\sqrt{{\left(x + y\right)}^2 + {1}^2}"),
+    (lambda x, y: x * 1e-9, r"x \cdot 10^{-9}"), (lambda x, y: x * np.inf, r"x \, \infty"),
+])  # fmt: skip
 def test_parentheses_stand_where_they_must(f, expected):
     x, y = af.Variable(X, name="x"), af.Variable(Y, name="y")
     text = f(x, y).formula()

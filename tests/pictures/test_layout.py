@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 import written
 from gallery import DEAR, NAMES, make, picture
-from hypothesis import given
+from hypothesis import given, settings
 from seeds import by_day, by_night
+from support import NIGHTLY
 
 import autoflow as af
 from autoflow.pictures.layout.arrange import PAGE, cost
@@ -390,6 +391,7 @@ def test_no_arrow_to_a_card_crosses_the_stub_above_it(seed):
     assert begins or seed
 
 
+@settings(max_examples=1000 if NIGHTLY else 12)
 @given(st.integers(1, 12), st.integers(6, 9), st.booleans())
 def test_names_of_arrows_that_begin_anew_stand_on_nothing(variables, calls, shapes):
     """Parts with the same Variables, folded: in rows all of these begin anew."""

@@ -1,7 +1,5 @@
 """Arrays built of parts: choosing, inserting, windows, ranges, loops; np.emath; the parts of floats."""
 
-# ruff: noqa: E501 - tables of calls
-
 import numpy as np
 import pytest
 from checks import check
@@ -18,20 +16,17 @@ parts = lambda f: lambda *xs: np.concatenate([np.ravel(z) for z in f(*xs)])  # n
 windows = np.lib.stride_tricks.sliding_window_view
 
 
-@pytest.mark.parametrize(
-    ("f", "xs"),
-    [
-        (lambda x: np.delete(x, slice(None, None, 2)), (A,)), (lambda x: np.delete(x, [True, False], 0), (A,)),
-        (lambda x: np.insert(x, slice(0, 2), [7, 8]), (V,)),
-        (lambda x: np.piecewise(x, x > 0, [lambda t, a: a * t, lambda t, a: t], 2.0), (V,)),
-        (lambda x: np.piecewise(x, [x > 0], [np.exp]), (S,)),
-        (lambda x: np.geomspace(x, 8.0, 3, endpoint=False), (S,)), (lambda x: np.add.reduceat(x, []), (A,)),
-        (lambda x: np.fmax.reduceat(x, [], axis=1), (A,)), (lambda x: np.add.accumulate(x, axis=(1,)), (A,)),
-        (lambda x: x * (2 + np.ndim(np.linspace(x, x, 1, retstep=True)[1])), (V,)),
-        (lambda x: np.apply_over_axes(np.cumsum, x, 1), (A,)), (lambda x: np.r_[x, 1.0, x[:2]], (V,)),
-        (lambda x: np.r_[0.0, x], (V,)), (lambda x: np.c_[x, x], (A,)), (lambda x: np.real_if_close(x) * 1.0, (V,)),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("f", "xs"), [
+    (lambda x: np.delete(x, slice(None, None, 2)), (A,)), (lambda x: np.delete(x, [True, False], 0), (A,)),
+    (lambda x: np.insert(x, slice(0, 2), [7, 8]), (V,)),
+    (lambda x: np.piecewise(x, x > 0, [lambda t, a: a * t, lambda t, a: t], 2.0), (V,)),
+    (lambda x: np.piecewise(x, [x > 0], [np.exp]), (S,)), (lambda x: np.geomspace(x, 8.0, 3, endpoint=False), (S,)),
+    (lambda x: np.add.reduceat(x, []), (A,)), (lambda x: np.fmax.reduceat(x, [], axis=1), (A,)),
+    (lambda x: np.add.accumulate(x, axis=(1,)), (A,)),
+    (lambda x: x * (2 + np.ndim(np.linspace(x, x, 1, retstep=True)[1])), (V,)),
+    (lambda x: np.apply_over_axes(np.cumsum, x, 1), (A,)), (lambda x: np.r_[x, 1.0, x[:2]], (V,)),
+    (lambda x: np.r_[0.0, x], (V,)), (lambda x: np.c_[x, x], (A,)), (lambda x: np.real_if_close(x) * 1.0, (V,)),
+])  # fmt: skip
 def test_values_and_derivatives(f, xs):
     check(f, *xs)
 
@@ -67,14 +62,13 @@ def test_windows_are_copies():
         windows(x, 2, writeable=True)
 
 
-@pytest.mark.parametrize(
-    ("call", "error"),
-    [
-        (lambda x: np.select([1], [x]), "boolean"), (lambda x: np.select([x > 0], [x, x]), "same length"), (lambda x: np.select([], []), "empty"),
-        (lambda x: np.piecewise(x, [x > 0], [1, 2, 3]), "functions are expected"), (lambda x: np.meshgrid(x, indexing="ab"), "indexing"),
-        (lambda x: np.apply_over_axes(lambda y, axis: y[0, 0], x[None], [0]), "correct shape"), (lambda x: np.apply_along_axis(np.sum, 0, x[None][:, :0]), "iteration dimensions"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("call", "error"), [
+    (lambda x: np.select([1], [x]), "boolean"), (lambda x: np.select([x > 0], [x, x]), "same length"),
+    (lambda x: np.select([], []), "empty"), (lambda x: np.piecewise(x, [x > 0], [1, 2, 3]), "functions are expected"),
+    (lambda x: np.meshgrid(x, indexing="ab"), "indexing"),
+    (lambda x: np.apply_over_axes(lambda y, axis: y[0, 0], x[None], [0]), "correct shape"),
+    (lambda x: np.apply_along_axis(np.sum, 0, x[None][:, :0]), "iteration dimensions"),
+])  # fmt: skip
 def test_errors(call, error):
     with pytest.raises((ValueError, TypeError), match=error):
         call(af.Variable(V))

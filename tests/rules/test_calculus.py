@@ -11,23 +11,19 @@ import autoflow as af
 
 V = np.array([0.5, -1.0, 2.0, 0.25, 1.5])
 P = np.array([0.5, 1.0, 2.5, 3.0, 4.5])
-W = np.array([1.0, 0.5, 2.0, 0.25, 1.5])
 A = np.array([[1.5, -2.0, 0.5, 1.0], [3.0, 0.25, -1.0, 2.0], [0.3, -0.7, 1.1, -1.6]])
 S = np.array(1.25)
 parts = lambda f: lambda *xs: np.concatenate([np.ravel(z) for z in f(*xs)])  # noqa: E731 - used in a table
 
 
-@pytest.mark.parametrize(
-    ("f", "xs"),
-    [
-        (lambda x, y: np.diff(x, prepend=y, append=[1.0, 2.0]), (V, S)),
-        (lambda x, y: np.diff(x, n=2, axis=0, append=y), (A, A[:1])),
-        (lambda x, y: np.ediff1d(x, to_begin=y, to_end=[1.0, 2.0]), (V, S)), (lambda x: np.ediff1d(x, 3.0), (V,)),
-        (parts(lambda x, p: np.gradient(x, p, 0.5)), (A, P[:3])),
-        (lambda x: np.gradient(x, [0.0, 1.0, 2.0, 3.0, 4.0]), (V,)), (lambda x: np.gradient(x, [0, 1, 3, 4, 6]), (V,)),
-        (lambda x: np.convolve([1, 2], x, "same"), (V,)),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("f", "xs"), [
+    (lambda x, y: np.diff(x, prepend=y, append=[1.0, 2.0]), (V, S)),
+    (lambda x, y: np.diff(x, n=2, axis=0, append=y), (A, A[:1])),
+    (lambda x, y: np.ediff1d(x, to_begin=y, to_end=[1.0, 2.0]), (V, S)), (lambda x: np.ediff1d(x, 3.0), (V,)),
+    (parts(lambda x, p: np.gradient(x, p, 0.5)), (A, P[:3])),
+    (lambda x: np.gradient(x, [0.0, 1.0, 2.0, 3.0, 4.0]), (V,)), (lambda x: np.gradient(x, [0, 1, 3, 4, 6]), (V,)),
+    (lambda x: np.convolve([1, 2], x, "same"), (V,)),
+])  # fmt: skip
 def test_values_and_derivatives(f, xs):
     check(f, *xs)
 
@@ -37,38 +33,6 @@ def test_ends_of_differences_are_cast_as_by_numpy():
         with pytest.raises(TypeError, match="same_kind"):
             np.ediff1d(x, to_end=1j)
     assert np.ediff1d(af.Variable(np.float32(V)), to_begin=af.Variable(S), to_end=[1]).dtype == np.float32
-
-
-@pytest.mark.parametrize(
-    ("f", "xs"),
-    [
-        (lambda w: np.average([1, 2, 3, 4, 5], weights=w), (W,)), (np.cov, (V, P)),
-        (lambda x, w: np.cov(x, aweights=w), (A, W[:4])), (lambda x: np.cov(x, fweights=[1, 2, 1, 3]), (A,)),
-        (np.corrcoef, (V, P)),
-    ],
-)  # fmt: skip
-def test_statistics(f, xs):
-    check(f, *xs, rtol=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("f", "xs"),
-    [
-        (lambda x: np.polyadd(x, 1), (V,)), (lambda x, k: np.polyint(x, 3, k=k), (V, S)),
-        (lambda x: np.abs(np.poly(np.roots(x))), (V,)), (lambda y: np.polyfit(P, y, 2), (V,)),
-        (lambda x, y: np.polyfit(x, y, 1, w=W), (P, A[:2].reshape(-1)[:5, None] + P[:, None] * P[:2])),
-        (lambda x: np.polyfit(x, V, 1, cov="unscaled")[1], (P,)), (lambda x: np.histogram(x, 3)[1], (P,)),
-        (lambda x: np.histogram(x, 3, density=True)[0], (P,)), (lambda x: np.histogram(x, "sqrt")[1], (P,)),
-        (lambda x: np.histogram(P, 4, (x[0], 9.0))[1], (V,)),
-        (lambda x: np.histogram(P, af.array([-9.0, 1.7 + 0.1 * x[0], 9.0]), density=True)[0], (V,)),
-        (parts(lambda x, w: np.histogram(x, 3, None, True, w)), (P, W)),
-        (lambda x: np.histogramdd([x, P], [2, 3])[1][0], (W,)),
-        (lambda x, w: np.histogramdd(np.stack([x, P], 1), 2, density=True, weights=w)[0], (W, P)),
-        (lambda x: np.histogram2d(x, P, 3)[1], (W,)),
-    ],
-)  # fmt: skip
-def test_polynomials_and_sums_of_weights(f, xs):
-    check(f, *xs, rtol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -130,21 +94,6 @@ def test_other_errors():
         np.cov(x, fweights=[0.5] * 5)
     with np.errstate(all="ignore"), pytest.warns(RuntimeWarning, match="Degrees of freedom"):
         np.cov(x[:1])
-
-
-@pytest.mark.parametrize("name", ["polynomial.polyval", "chebyshev.chebval", "legendre.legval", "hermite.hermval",
-                                  "hermite_e.hermeval", "laguerre.lagval"])  # fmt: skip
-def test_numpys_polynomials_of_a_node(name):
-    """Clenshaw's recurrence is arithmetic on x, so it is recorded; of the coefficients NumPy takes the numbers."""
-    module, function = name.split(".")
-    value = getattr(getattr(np.polynomial, module), function)
-    check(lambda x: value(x, [1.0, 2.0, -3.0, 0.5]), P, rtol=1e-6)
-    with af.options(watched=()):
-        assert type(value(P, af.Variable([1.0, 2.0]))) is np.ndarray
-
-
-def test_a_polynomial_object_of_a_node():
-    check(np.polynomial.Polynomial([1.0, 2.0, -3.0]), P, rtol=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(20))

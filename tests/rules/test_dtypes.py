@@ -28,8 +28,7 @@ OTHERS: dict[str, Any] = {
     "np.float32": np.float32(0.75), "np.float64": np.float64(0.75), "np.int8": np.int8(3), "np.int64": np.int64(3),
     "np.bool": np.bool_(True), "0-d": np.array(0.75), "0-d int": np.array(3), "integers": np.array([3, 1, 2]),
     "int8": np.array([3, 1, 2], np.int8), "uint64": np.array([3, 1, 2], np.uint64),
-    "booleans": np.array([True, False, True]),
-    **{np.dtype(d).name: np.array([0.75, 1.25, 0.5], d) for d in DTYPES},
+    "booleans": np.array([True, False, True]), **{np.dtype(d).name: np.array([0.75, 1.25, 0.5], d) for d in DTYPES},
 }  # fmt: skip
 OPERATORS = [operator.add, operator.sub, operator.mul, operator.truediv, operator.pow]
 FUNCTIONS = [np.add, np.multiply, np.divide, np.maximum, np.hypot, np.arctan2, np.logaddexp, np.float_power, np.dot,
@@ -275,12 +274,11 @@ DROPPING = {  # a real dtype for complex numbers: NumPy drops imaginary parts, w
         for options in ({}, {"axis": 1, "ddof": 1}, {"axis": 0, "keepdims": True})
     },
     "geomspace": lambda x: np.geomspace(x[0], x[1], 4, dtype=np.float64),
-    "linspace": lambda x: np.linspace(x[0], x[1], 4, dtype=np.float64),
-    "astype": lambda x: x.astype(np.float64) ** 2,
+    "linspace": lambda x: np.linspace(x[0], x[1], 4, dtype=np.float64), "astype": lambda x: x.astype(np.float64) ** 2,
     "einsum": lambda x: np.einsum("ij,kj->ik", x, x, dtype=np.float64, casting="unsafe"),
     "einsum of three": lambda x: np.einsum("ij,kj,j", x, x, x[0], dtype=np.float64, casting="unsafe"),
     "add": lambda x: np.add(x, 2.0, dtype=np.complex128) * x,
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", DROPPING)
@@ -365,11 +363,10 @@ def test_interpolation_between_narrow_points(dtype: Any) -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32])
-@pytest.mark.parametrize(
-    "f",
-    [lambda x, t: np.prod(x, dtype=t), lambda x, t: np.nanprod(x, dtype=t), lambda x, t: np.cumprod(x, dtype=t)[-1],
-     lambda x, t: np.nancumprod(x, dtype=t)[-1], lambda x, t: np.float_power(x, 3)[1]],
-)  # fmt: skip
+@pytest.mark.parametrize("f", [
+    lambda x, t: np.prod(x, dtype=t), lambda x, t: np.nanprod(x, dtype=t), lambda x, t: np.cumprod(x, dtype=t)[-1],
+    lambda x, t: np.nancumprod(x, dtype=t)[-1], lambda x, t: np.float_power(x, 3)[1],
+])  # fmt: skip
 def test_a_result_of_a_wider_dtype_has_a_derivative_of_its_range(f: Any, dtype: Any) -> None:
     """Products of x alone would be infinite in the dtype of x; the gradient of their logarithm is not."""
     numbers = np.full(3, np.finfo(dtype).max / 8, dtype)

@@ -58,16 +58,13 @@ VALUES: dict[str, Any] = {
 FOLDING = {"initial": 2.5, "where": np.array([[True], [True], [False]]), "dtype": np.longdouble}  # for reduce
 # What has no meaning for floats, or none for nodes, and why.
 NEEDLESS = {
-    (np.sort, "order"): "fields; nodes have none, and NumPy raises",
-    (np.partition, "order"): "the same",
+    (np.sort, "order"): "fields; nodes have none, and NumPy raises", (np.partition, "order"): "the same",
     (np.partition, "kind"): "there is one",
     (np.copy, "subok"): "a node stays a node, which it must to keep its gradient",
-    (np.broadcast_to, "subok"): "the same",
-    (np.lib.stride_tricks.sliding_window_view, "subok"): "the same",
-    (np.corrcoef, "bias"): "without effect, and deprecated",
-    (np.corrcoef, "ddof"): "the same",
+    (np.broadcast_to, "subok"): "the same", (np.lib.stride_tricks.sliding_window_view, "subok"): "the same",
+    (np.corrcoef, "bias"): "without effect, and deprecated", (np.corrcoef, "ddof"): "the same",
     (np.full_like, "subok"): "what remembers is made to be written into, and a plain array cannot remember",
-}
+}  # fmt: skip
 
 
 SPACES = np, np.linalg, np.fft, np.emath, np.lib.stride_tricks
@@ -398,11 +395,10 @@ MASK = np.array([[True, False, True], [False, True, True], [True, True, False], 
 WRITES = {
     np.copyto: lambda a, v: np.copyto(dst=a, src=v, casting="unsafe", where=MASK),
     np.put: lambda a, v: np.put(a, ind=[0, -30, 40], v=v, mode="clip"),
-    np.putmask: lambda a, v: np.putmask(a, mask=MASK, values=v),
-    np.place: lambda a, v: np.place(a, mask=MASK, vals=v),
+    np.putmask: lambda a, v: np.putmask(a, mask=MASK, values=v), np.place: lambda a, v: np.place(a, mask=MASK, vals=v),
     np.fill_diagonal: lambda a, v: np.fill_diagonal(a, val=v, wrap=True),
     np.put_along_axis: lambda a, v: np.put_along_axis(a, indices=np.array([[2, 0, 1]]), values=v[None], axis=0),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("function", sorted(WRITERS, key=title), ids=title)

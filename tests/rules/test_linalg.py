@@ -154,17 +154,13 @@ def test_errors_are_numpys(call, error):
 # -- derivatives of what is composed, and of single results -----------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("f", "xs"),
-    [
-        (lambda x: np.linalg.svd(x)[0][:, :2], (T,)), (lambda x: (u := np.linalg.svd(x).U[:, 2:]) @ u.T, (T,)),
-        (lambda x: (v := np.linalg.svd(x).Vh[2:]).T @ v, (W,)),
-        (lambda x: np.linalg.svd(x, compute_uv=False, hermitian=True), (A - 6 * np.eye(3),)),
-        (lambda x, y: np.linalg.multi_dot([y, x, x, y]), (A, V)),
-        (lambda x, y: np.linalg.multi_dot([x, y, W, T]), (A, B)),
-        *[(lambda x, p=p: np.linalg.cond(x, p), (A,)) for p in (None, -2, 1, "fro", "nuc")],
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("f", "xs"), [
+    (lambda x: np.linalg.svd(x)[0][:, :2], (T,)), (lambda x: (u := np.linalg.svd(x).U[:, 2:]) @ u.T, (T,)),
+    (lambda x: (v := np.linalg.svd(x).Vh[2:]).T @ v, (W,)),
+    (lambda x: np.linalg.svd(x, compute_uv=False, hermitian=True), (A - 6 * np.eye(3),)),
+    (lambda x, y: np.linalg.multi_dot([y, x, x, y]), (A, V)), (lambda x, y: np.linalg.multi_dot([x, y, W, T]), (A, B)),
+    *[(lambda x, p=p: np.linalg.cond(x, p), (A,)) for p in (None, -2, 1, "fro", "nuc")],
+])  # fmt: skip
 def test_derivatives(f, xs):
     check(f, *xs)
 
@@ -174,24 +170,20 @@ def big(z):
     return np.sum(np.real(z * np.conj(z)) * np.cos(np.arange(z.size)).reshape(z.shape))
 
 
-@pytest.mark.parametrize(
-    ("f", "x"),
-    [
-        (lambda x: big(np.linalg.eigh(x)[1][:2]) + np.sum(np.linalg.eigh(x)[0] ** 2), C),
-        (lambda x: big(np.linalg.eigh(x, "U")[1]), C),
-        (lambda x: big(np.linalg.eigvalsh(x)), C),
-        (lambda x: big(np.linalg.svd(x).U[:, :2]) + big(np.linalg.svd(x).S), TC),
-        (lambda x: (f := np.linalg.svd(x, False)) and np.real(np.sum(f.U[0] * f.Vh[:, 1])), TC),  # one phase for both
-        (lambda x: big(np.linalg.svd(x).Vh[:2]) + big(np.linalg.svd(x, compute_uv=False)), TC.T),
-        (lambda x: big(np.linalg.svd(x, hermitian=True).Vh), HERMITIAN),
-        (lambda x: np.real(np.linalg.slogdet(x)[0] * (1 + 2j)) + np.linalg.slogdet(x)[1], C),
-        (lambda x: norm(x) + norm(x, 1) + norm(x, "nuc") + norm(x, 2) + norm(x, np.inf), C),
-        (lambda x: norm(x[0], 3) + norm(x[0], np.inf) + norm(x[1], 1) + norm(x[2], 0.5), C),
-        (lambda x: np.linalg.cond(x) + np.real(np.linalg.cond(x, 1)), C),  # complex in NumPy 2.3
-        (lambda x: big(np.linalg.cholesky(x @ np.conj(x.T), upper=True)), C),
-        (lambda x: big(np.linalg.lstsq(x, TC[:, 0] * 1j)[0]) + np.sum(np.linalg.lstsq(x, T)[1]), TC),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("f", "x"), [
+    (lambda x: big(np.linalg.eigh(x)[1][:2]) + np.sum(np.linalg.eigh(x)[0] ** 2), C),
+    (lambda x: big(np.linalg.eigh(x, "U")[1]), C), (lambda x: big(np.linalg.eigvalsh(x)), C),
+    (lambda x: big(np.linalg.svd(x).U[:, :2]) + big(np.linalg.svd(x).S), TC),
+    (lambda x: (f := np.linalg.svd(x, False)) and np.real(np.sum(f.U[0] * f.Vh[:, 1])), TC),  # one phase for both
+    (lambda x: big(np.linalg.svd(x).Vh[:2]) + big(np.linalg.svd(x, compute_uv=False)), TC.T),
+    (lambda x: big(np.linalg.svd(x, hermitian=True).Vh), HERMITIAN),
+    (lambda x: np.real(np.linalg.slogdet(x)[0] * (1 + 2j)) + np.linalg.slogdet(x)[1], C),
+    (lambda x: norm(x) + norm(x, 1) + norm(x, "nuc") + norm(x, 2) + norm(x, np.inf), C),
+    (lambda x: norm(x[0], 3) + norm(x[0], np.inf) + norm(x[1], 1) + norm(x[2], 0.5), C),
+    (lambda x: np.linalg.cond(x) + np.real(np.linalg.cond(x, 1)), C),  # complex in NumPy 2.3
+    (lambda x: big(np.linalg.cholesky(x @ np.conj(x.T), upper=True)), C),
+    (lambda x: big(np.linalg.lstsq(x, TC[:, 0] * 1j)[0]) + np.sum(np.linalg.lstsq(x, T)[1]), TC),
+])  # fmt: skip
 def test_derivatives_of_complex_numbers(f, x):
     check_complex(f, x)
 
@@ -218,14 +210,9 @@ def minors(x):
 
 RANK_TWO = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0]])
 SINGULAR = [
-    RANK_TWO,
-    LOW_RANK,
-    np.zeros((3, 3)),
-    np.diag([1.0, 0.0, 2.0]),
-    np.array([[0.0]]),
-    np.zeros((2, 2)),
+    RANK_TWO, LOW_RANK, np.zeros((3, 3)), np.diag([1.0, 0.0, 2.0]), np.array([[0.0]]), np.zeros((2, 2)),
     np.diag([1.0, 1e-300, 1e-12]),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("x", SINGULAR)

@@ -58,10 +58,9 @@ def test_ties_that_are_masked_out_get_nothing():
     np.testing.assert_array_equal(x.grad, [1.0, 0.0, 0.0])
 
 
-@pytest.mark.parametrize(
-    "options",
-    [{}, {"axis": 1}, {"axis": 0, "keepdims": True}, {"axis": 1, "ddof": 1}, {"where": [[True, False, True]]}],
-)
+@pytest.mark.parametrize("options", [
+    {}, {"axis": 1}, {"axis": 0, "keepdims": True}, {"axis": 1, "ddof": 1}, {"where": [[True, False, True]]},
+])  # fmt: skip
 @pytest.mark.parametrize("value", [2.0, 0.1, -1e5 / 3, 0.1 + 0.7j])
 @pytest.mark.parametrize("f", [np.std, np.nanstd])
 def test_std_of_equal_values_has_gradient_zero(f, value, options):

@@ -64,13 +64,10 @@ def spoiled(g: Any, sent: Any) -> Any:
 
 
 FAULTS: dict[str, Callable[[Any, Any], Any]] = {
-    "sign": lambda g, sent: -sent,
-    "a factor": lambda g, sent: sent * 1.001,
-    "dtype": lambda g, sent: sent.astype(np.float32) if sent.dtype == np.float64 else sent,
-    "not recorded": unrecorded,
-    "conjugate": lambda g, sent: np.conjugate(sent) if sent.dtype.kind == "c" else sent,
-    "in place": spoiled,
-}
+    "sign": lambda g, sent: -sent, "a factor": lambda g, sent: sent * 1.001,
+    "dtype": lambda g, sent: sent.astype(np.float32) if sent.dtype == np.float64 else sent, "not recorded": unrecorded,
+    "conjugate": lambda g, sent: np.conjugate(sent) if sent.dtype.kind == "c" else sent, "in place": spoiled,
+}  # fmt: skip
 
 
 @pytest.mark.thorough

@@ -24,8 +24,8 @@ LINALG = {
       for name in ("expm", "fractional_matrix_power", "logm", "sqrtm", "sylvester")),
     ("solve", "autoflow.rules.solving"),
 }  # fmt: skip
-ELSEWHERE = dict.fromkeys(LINALG, "test_scipy_linalg.py") | {
-    ("convolve", "autoflow.scipy.signal"): "test_scipy_twins.py"
+ELSEWHERE = dict.fromkeys(LINALG, "scipy/test_linalg.py") | {
+    ("convolve", "autoflow.scipy.signal"): "scipy/test_signal.py"
 }
 
 
@@ -94,32 +94,6 @@ def test_they_are_found_when_first_seen():
         "assert isinstance(special.erf(x), af.Operation)\n"
     )
     alone(code)
-
-
-def test_orders_are_options():
-    x, v = af.Variable(0.5), af.Variable(1.0)
-    with pytest.raises(NoRuleError, match="jv got a node with a history as its argument 'v'"):
-        special.jv(v, x)
-    assert special.jv(v.value, x).requires_grad
-
-
-def test_keywords_of_ufuncs_are_refused_by_name():
-    with pytest.raises(NoRuleError, match=r"jv\(x, where=c\) of a node leaves the other elements undefined"):
-        special.jv(1.0, af.Variable([0.5, 1.0]), where=[True, False])
-
-
-def test_out_into_a_recordable_array():
-    x, z = af.Variable([0.5, 1.0]), af.zeros(2)
-    special.jv(1.0, x, out=z)
-    (z * z).sum().backward()
-    np.testing.assert_allclose(x.grad, 2 * special.jv(1, x.value) * special.jvp(1, x.value))
-
-
-def test_psi_of_a_complex_number_is_refused_backwards():
-    x = af.Variable(1.5 + 0.5j)
-    z = special.psi(x)
-    with pytest.raises(NoRuleError, match="real"):
-        z.backward(np.complex128(1.0))
 
 
 @pytest.mark.parametrize(("f", "at", "slope"), [

@@ -22,14 +22,11 @@ def parts(f):
     return lambda *xs: sum([(k + 1) * np.sum(z * z) for k, z in enumerate(f(*xs))])
 
 
-@pytest.mark.parametrize(
-    ("f", "xs"),
-    [
-        (np.atleast_1d, (S,)), (np.atleast_3d, (S,)), (np.atleast_3d, (V,)), (np.atleast_3d, (A,)),
-        (lambda x: np.concat([x, [[1, 2, 3]]]), (A,)), (lambda x: np.stack([[1, 2, 3], x]), (V,)),
-        *([(lambda x: np.pad(x, {0: 2, -1: (1, 0)}, mode="wrap"), (A,))] if since("2.4") else []),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("f", "xs"), [
+    (np.atleast_1d, (S,)), (np.atleast_3d, (S,)), (np.atleast_3d, (V,)), (np.atleast_3d, (A,)),
+    (lambda x: np.concat([x, [[1, 2, 3]]]), (A,)), (lambda x: np.stack([[1, 2, 3], x]), (V,)),
+    *([(lambda x: np.pad(x, {0: 2, -1: (1, 0)}, mode="wrap"), (A,))] if since("2.4") else []),
+])  # fmt: skip
 def test_values_and_derivatives(f, xs):
     check(f, *xs)
 
@@ -40,16 +37,15 @@ def test_no_part_of_a_split_needs_to_be_used():
     np.testing.assert_array_equal(x.grad, [0.0, 1.0, 0.0])
 
 
-@pytest.mark.parametrize(
-    ("f", "error"),
-    [
-        (lambda x: np.split(x, 2, axis=1), "equal division"), (lambda x: np.array_split(x, 0), "larger than 0"),
-        (lambda x: np.dsplit(x, 1), "3 or more"), (lambda x: np.vsplit(x[0], 1), "2 or more"), (lambda x: np.hsplit(x[0, 0], 1), "1 or more"),
-        (lambda x: np.unstack(x[0, 0]), "at least 1-d"), (lambda x: np.block([[x], x]), "nested|depths"), (lambda x: np.block([[]]), "empty"),
-        (lambda x: np.concatenate([x, x[0]]), "same number of dimensions"), (lambda x: np.reshape(x, 5), "cannot reshape"),
-        (lambda x: np.astype(x, float, device="gpu"), "Device not understood"), (lambda x: np.reshape(x.T, 6, copy=False), "copy"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("f", "error"), [
+    (lambda x: np.split(x, 2, axis=1), "equal division"), (lambda x: np.array_split(x, 0), "larger than 0"),
+    (lambda x: np.dsplit(x, 1), "3 or more"), (lambda x: np.vsplit(x[0], 1), "2 or more"),
+    (lambda x: np.hsplit(x[0, 0], 1), "1 or more"), (lambda x: np.unstack(x[0, 0]), "at least 1-d"),
+    (lambda x: np.block([[x], x]), "nested|depths"), (lambda x: np.block([[]]), "empty"),
+    (lambda x: np.concatenate([x, x[0]]), "same number of dimensions"), (lambda x: np.reshape(x, 5), "cannot reshape"),
+    (lambda x: np.astype(x, float, device="gpu"), "Device not understood"),
+    (lambda x: np.reshape(x.T, 6, copy=False), "copy"),
+])  # fmt: skip
 def test_numpys_errors_stay(f, error):
     for x in (A, af.Variable(A)):
         if not isinstance(x, af.Node) and "empty" in error:
@@ -58,13 +54,10 @@ def test_numpys_errors_stay(f, error):
             f(x)
 
 
-@pytest.mark.parametrize(
-    "f",
-    [
-        lambda x: np.pad(x, 1, lambda *_: None), lambda x: np.reshape(x, 6, order="A"), lambda x: np.ravel(x, "K"),
-        lambda x: x.flatten("A"), lambda x: np.copy(x, subok=True), lambda x: np.broadcast_to(x, (2, 2, 3), subok=True),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("f", [
+    lambda x: np.pad(x, 1, lambda *_: None), lambda x: np.reshape(x, 6, order="A"), lambda x: np.ravel(x, "K"),
+    lambda x: x.flatten("A"), lambda x: np.copy(x, subok=True), lambda x: np.broadcast_to(x, (2, 2, 3), subok=True),
+])  # fmt: skip
 def test_what_has_no_derivative_is_refused(f):
     with pytest.raises(NoRuleError):
         f(af.Variable(A))
@@ -115,10 +108,9 @@ def test_a_view_sees_what_is_written_into_its_base(view):
     check(program, A)
 
 
-@pytest.mark.parametrize(
-    "view",
-    [lambda x: np.broadcast_to(x, (2, 2, 3)), lambda x: np.diagonal(x), lambda x: np.diag(x), lambda x: x.T.flat],
-)
+@pytest.mark.parametrize("view", [
+    lambda x: np.broadcast_to(x, (2, 2, 3)), lambda x: np.diagonal(x), lambda x: np.diag(x), lambda x: x.T.flat,
+])  # fmt: skip
 def test_what_numpy_makes_read_only_is_not_written_into(view):
     v = view(af.Variable(A) * 2)
     with pytest.raises(InPlaceError, match="read-only"):
@@ -162,14 +154,13 @@ def test_unneeded_values_are_let_go():
 
 
 @pytest.mark.parametrize("kind", [np.uint8, np.uint64, np.int8])
-@pytest.mark.parametrize(
-    "f",
-    [np.roll, lambda x, k: np.roll(x, (k,), (1,)), lambda x, k: np.roll(x, np.array([k]), 0), np.rot90, np.diagonal,
-     np.trace, np.triu, np.tril, np.diag, lambda x, k: np.sum(x, axis=k), lambda x, k: x[k], lambda x, k: x[k:],
-     lambda x, k: np.take(x, k, axis=0), lambda x, k: np.repeat(x, k), lambda x, k: np.moveaxis(x, k, 0),
-     lambda x, k: np.diff(x, k), lambda x, k: np.expand_dims(x, k), lambda x, k: np.rollaxis(x, k),
-     lambda x, k: np.cumsum(x, k), lambda x, k: np.partition(x, k), lambda x, k: np.flip(x, k)],
-)  # fmt: skip
+@pytest.mark.parametrize("f", [
+    np.roll, lambda x, k: np.roll(x, (k,), (1,)), lambda x, k: np.roll(x, np.array([k]), 0), np.rot90, np.diagonal,
+    np.trace, np.triu, np.tril, np.diag, lambda x, k: np.sum(x, axis=k), lambda x, k: x[k], lambda x, k: x[k:],
+    lambda x, k: np.take(x, k, axis=0), lambda x, k: np.repeat(x, k), lambda x, k: np.moveaxis(x, k, 0),
+    lambda x, k: np.diff(x, k), lambda x, k: np.expand_dims(x, k), lambda x, k: np.rollaxis(x, k),
+    lambda x, k: np.cumsum(x, k), lambda x, k: np.partition(x, k), lambda x, k: np.flip(x, k),
+])  # fmt: skip
 def test_an_option_may_be_an_integer_of_any_kind(f, kind):
     """The way back takes -k, which an unsigned integer does not have."""
     found = []

@@ -66,8 +66,7 @@ def test_arguments_by_name(method, ufunc):
 KEYWORDS = {
     "reduce": [{}, {"axis": 1, "keepdims": True}, {"initial": 0.7}, {"axis": 1, "where": X > 1, "initial": 0.7},
                {"axis": (), "keepdims": True}, {"axis": None}],
-    "accumulate": [{}, {"axis": -1}],
-    "reduceat": [{"indices": [0, 2, 1]}, {"indices": [0, 2, 1], "axis": 1}],
+    "accumulate": [{}, {"axis": -1}], "reduceat": [{"indices": [0, 2, 1]}, {"indices": [0, 2, 1], "axis": 1}],
     "outer": [{}, {"where": True}],
 }  # fmt: skip
 

@@ -118,41 +118,6 @@ def test_where_that_is_refused():
         np.exp(x[0], out=af.zeros(3), where=np.ones((4, 3), bool))
 
 
-def test_bounds_of_a_plain_array():
-    x = af.Variable([0.5, 1.5])
-    one = np.ones(2)
-    for z in (one.clip(x, 3.0), one.clip(0.0, x), one.clip(x), one.clip(max=x), one.clip(x, 2 * x)):
-        assert isinstance(z, af.Operation)
-    one.clip(x, 3.0).sum().backward()
-    np.testing.assert_array_equal(x.grad, [0.0, 1.0])
-
-
-@pytest.mark.parametrize("f", [np.std, np.nanstd])
-def test_deviations_from_a_mean_that_all_have_are_flat(f):
-    x = af.Variable(np.full(3, 2.0))
-    f(x, mean=np.mean(x, keepdims=True)).backward()
-    np.testing.assert_array_equal(x.grad, 0.0)
-
-
-@pytest.mark.parametrize("f", [np.var, np.std, np.nanvar, np.nanstd])
-def test_the_mean_itself_as_mean_changes_nothing(f):
-    a = np.where(A == 0.25, np.nan, A) if f in (np.nanvar, np.nanstd) else A
-    mean = np.nanmean if f in (np.nanvar, np.nanstd) else np.mean
-    for axis in (None, 0, 1):
-        own = af.grad(lambda x: np.sum(f(x, axis=axis) ** 2))(a)  # noqa: B023 - called at once
-        given = af.grad(lambda x: np.sum(f(x, axis=axis, mean=mean(x, axis=axis, keepdims=True)) ** 2))(a)  # noqa: B023
-        assert_close(given, own, 1e-13, str(axis))
-
-
-@pytest.mark.parametrize("f", [np.nanvar, np.nanstd])
-def test_too_few_numbers_have_no_spread(f):
-    x = np.array([[np.nan, np.nan, 1.0], [np.nan, 2.0, 3.0], [np.nan, 1.0, np.nan]])
-    with pytest.warns(RuntimeWarning, match="Degrees of freedom <= 0"):
-        z = f(af.Variable(x), axis=0, ddof=1, mean=np.zeros((1, 3)))
-    with pytest.warns(RuntimeWarning, match="Degrees of freedom <= 0"):
-        assert same_bits(z.value, f(x, axis=0, ddof=1, mean=np.zeros((1, 3))))
-
-
 def test_where_with_one_argument_says_where():
     x = af.Variable([0.0, 2.0, 0.0, 3.0])
     (places,) = np.where(x)
@@ -160,30 +125,12 @@ def test_where_with_one_argument_says_where():
     np.testing.assert_array_equal(places, [1, 3])
 
 
-@pytest.mark.parametrize("function", [np.quantile, np.percentile, np.nanquantile, np.nanpercentile])
-def test_weights_of_quantiles(function):
-    x, w = af.Variable([3.0, 1.0, 2.0, 4.0]), af.Variable([1.0, 2.0, 0.5, 1.0])
-    q = 0.6 if "quantile" in function.__name__ else 60
-    z = function(x, q, weights=w, method="inverted_cdf")
-    assert z.value == function(x.value, q, weights=w.value, method="inverted_cdf")
-    z.backward()
-    np.testing.assert_array_equal(x.grad, x.value == z.value)
-    np.testing.assert_array_equal(w.grad, 0.0)
-    two = function(x[:, None], [q, q / 2], axis=0, weights=w, method="inverted_cdf", keepdims=True)
-    assert two.shape == (2, 1, 1)
-    with pytest.raises(NoRuleError, match="overwrite_input"):
-        function(x, q, weights=w, method="inverted_cdf", overwrite_input=True)
-
-
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [
-        (lambda x: np.matmul(x, x.T, axis=0), "axis="), (lambda x: np.matmul(x, x.T, keepdims=True), "keepdims="),
-        (lambda x: np.vecdot(x, x, axis=0, axes=[(0,), (0,), ()]), "axis"),
-        (lambda x: np.matmul(x, x[0], axes=[(0, 1), (0,), (0,)]), "axes="),
-        (lambda x: np.vecdot(x, x, axes=[(0, 1), 0]), "axes="),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("call", "words"), [
+    (lambda x: np.matmul(x, x.T, axis=0), "axis="), (lambda x: np.matmul(x, x.T, keepdims=True), "keepdims="),
+    (lambda x: np.vecdot(x, x, axis=0, axes=[(0,), (0,), ()]), "axis"),
+    (lambda x: np.matmul(x, x[0], axes=[(0, 1), (0,), (0,)]), "axes="),
+    (lambda x: np.vecdot(x, x, axes=[(0, 1), 0]), "axes="),
+])  # fmt: skip
 def test_axes_that_do_not_fit_are_refused(call, words):
     with pytest.raises(TypeError, match=words):
         call(af.Variable(A))
@@ -236,3 +183,12 @@ def test_a_reduction_of_a_plain_array_into_a_node():
     np.testing.assert_array_equal(out.value, data.prod(axis=1))
     assert data.var(axis=1, out=out) is out
     np.testing.assert_array_equal(out.value, data.var(axis=1))
+
+
+def test_bounds_of_a_plain_array():
+    x = af.Variable([0.5, 1.5])
+    one = np.ones(2)
+    for z in (one.clip(x, 3.0), one.clip(0.0, x), one.clip(x), one.clip(max=x), one.clip(x, 2 * x)):
+        assert isinstance(z, af.Operation)
+    one.clip(x, 3.0).sum().backward()
+    np.testing.assert_array_equal(x.grad, [0.0, 1.0])

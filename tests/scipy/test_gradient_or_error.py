@@ -7,23 +7,21 @@ differences. A result without a history is right if SciPy's does not change.
 import importlib
 import itertools
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 scipy = pytest.importorskip("scipy")
+import make_scipy  # noqa: E402
 import scipy.interpolate  # noqa: E402, F811
 import scipy.signal  # noqa: E402
 import scipy.sparse.linalg  # noqa: E402
 import scipy.stats  # noqa: E402
+from scipys import check  # noqa: E402
+from support import NIGHTLY  # noqa: E402
 
 import autoflow as af  # noqa: E402
 from autoflow.errors import NoRuleError  # noqa: E402
-
-sys.path.insert(0, str(Path(af.__file__).parent.parent / "docs"))
-import make_scipy  # noqa: E402
-from support import NIGHTLY  # noqa: E402
 
 RNG = np.random.default_rng(0)
 
@@ -34,11 +32,6 @@ def names(text):
 
 def draw(*shape):
     return RNG.uniform(0.5, 1.5, shape)
-
-
-def check(call, x):
-    """Is ``call(which, x)``, with ``which`` "scipy" or "autoflow.scipy", a gradient or an error? True if a gradient."""
-    return make_scipy.outcome(lambda v: call("scipy", v), lambda v: call("autoflow.scipy", v), x) == "gradient"
 
 
 MODES = ["reflect", "mirror", "nearest", "wrap", "constant", "grid-mirror", "grid-wrap", "grid-constant"]
@@ -155,145 +148,10 @@ def test_calls():
 
 PLACES = np.array([0, 0, 1, 2, 2, 3]), np.array([0, 2, 1, 0, 3, 3])
 OTHER = np.diag([1.0, 2.0, 3.0, 4.0]) + 0.1
-OPERATIONS = {
-    "sums": lambda m, a: [a.sum(), a.sum(axis=0), a.mean(axis=1), a.max(), a.max(axis=0)],
-    "products": lambda m, a: [a @ np.arange(4.0), np.arange(4.0) @ a, a @ np.ones((4, 2)), a.dot(np.ones(4))],
-    "of two": lambda m, a: a @ a, "with another": lambda m, a: m.csr_array(OTHER) @ a,
-    "times": lambda m, a: (a * np.arange(1.0, a.shape[0] + 1), OTHER[0] * a, a * OTHER[:, :1], a * OTHER, a / OTHER[0]),
-    "elementwise": lambda m, a: a.multiply(OTHER), "divided": lambda m, a: (a / 2, a / OTHER),
-    "arithmetic": lambda m, a: (-a, 2 * a, a + a.T, a - m.csr_array(OTHER), a + OTHER),
-    "rows": lambda m, a: a[1:3], "columns": lambda m, a: a[:, [0, 3]], "item": lambda m, a: a[2, 3],
-    "places": lambda m, a: a[[0, 2], [2, 3]], "diagonal": lambda m, a: (a.diagonal(), a.trace()),
-    "ufuncs": lambda m, a: (abs(a), a.power(3), a.sqrt(), a.sin(), a.log1p(), a.conj()),
-    "formats": lambda m, a: (a.tocsc(), a.tocoo(), a.tocsr(), a.copy(), a.T), "dok": lambda m, a: a.todok(),
-    "lil": lambda m, a: a.tolil(), "dia": lambda m, a: a.todia() @ np.arange(4.0), "bsr": lambda m, a: a.tobsr(),
-    "stacked": lambda m, a: (m.hstack([a, a]), m.vstack([a, m.csr_array(OTHER)])), "kron": lambda m, a: m.kron(a, a),
-    "triangle": lambda m, a: m.triu(a), "blocks": lambda m, a: m.block_diag([a, a]), "squared": lambda m, a: a ** 2,
-    "dense": lambda m, a: a.todense(), "larger": lambda m, a: a.maximum(m.csr_array(OTHER)),
-    "solved": lambda m, a: m.linalg.spsolve((a + 4 * m.csr_array(OTHER)).tocsc(), np.ones(4)),
-    "lu": lambda m, a: m.linalg.splu((a + 4 * m.csr_array(OTHER)).tocsc()).solve(np.ones(4)),
-    "expm": lambda m, a: m.linalg.expm(a.tocsc()), "expm x": lambda m, a: m.linalg.expm_multiply(a, np.ones(4)),
-    "norm": lambda m, a: m.linalg.norm(a), "lsqr": lambda m, a: m.linalg.lsqr(a, np.ones(4))[0],
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", OPERATIONS)
-@pytest.mark.parametrize("kind", ["csr_array", "csc_array", "coo_array", "csr_matrix"])
-def test_sparse(kind, name):
-    def call(which, x):
-        m = importlib.import_module(f"{which}.sparse")
-        importlib.import_module(f"{which}.sparse.linalg")
-        return OPERATIONS[name](m, getattr(m, kind)((x, PLACES), shape=(4, 4)))
-
-    check(call, np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]))
-
-
-UNTIDY = np.array([0, 3, 4, 6]), np.array([0, 1, 1, 2, 2, 0])  # two elements at one place, and a row out of order
-
-
-@pytest.mark.parametrize("name", [*OPERATIONS, "dense array", "diagonals", "diagonals in rows"])
-@pytest.mark.parametrize("kind", ["csr_array", "csc_matrix"])
-def test_sparse_with_zeros_and_several_elements_at_one_place(kind, name):
-    """A zero has a derivative, too; what is at one place is added up."""
-    others = {
-        "dense array": lambda m, a: m.csr_array(a.data.reshape(2, 3)) @ np.ones(3),
-        "diagonals": lambda m, a: m.diags_array([a.data[3:]], offsets=[0]).toarray(),
-        "diagonals in rows": lambda m, a: m.diags_array([a.data[2:]], offsets=[1]).tocsr() @ np.arange(5.0),
-    }
-    wide = OTHER[:3, :3]
-
-    def call(which, x):
-        m = importlib.import_module(f"{which}.sparse")
-        importlib.import_module(f"{which}.sparse.linalg")
-        data = x.copy() if which == "scipy" else x  # SciPy writes into it
-        matrix = getattr(m, kind)((data, UNTIDY[1].copy(), UNTIDY[0].copy()), shape=(3, 3))
-        return {**OPERATIONS, **others}[name](m, matrix)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(globals(), "OTHER", wide)
-        check(call, np.array([1.0, 2.0, 3.0, 4.0, 0.0, 6.0]))
 
 
 X, Y = np.cumsum(draw(8)), draw(8)
 POINTS, TABLE = X[:-1] + 0.1, draw(8, 8)
-METHODS = {
-    "values": lambda s, p: s(p), "slopes": lambda s, p: s(p, 1), "derivative": lambda s, p: s.derivative(2)(p),
-    "antiderivative": lambda s, p: s.antiderivative()(p), "integral": lambda s, p: s.integrate(p[0], p[3]),
-    "roots": lambda s, p: s.roots(), "outside": lambda s, p: s(p + 20.0),
-}  # fmt: skip
-
-
-def on_grid(m, x, y, how):
-    exact = {"solver": scipy.sparse.linalg.spsolve} if how == "cubic" else {}  # else SciPy's values are of an iteration
-    table = m.RegularGridInterpolator((x, x), TABLE * y[:, None], how, **exact)
-    return lambda p, *_: table(np.stack([p, p[::-1]], 1))
-
-
-CURVES = {
-    **{f"CubicSpline {end}": lambda m, x, y, end=end: m.CubicSpline(x, y, bc_type=end)
-        for end in ("not-a-knot", "natural", "clamped")},
-    **{name: lambda m, x, y, name=name: getattr(m, name)(x, y) for name in (
-        "PchipInterpolator", "Akima1DInterpolator", "make_interp_spline", "UnivariateSpline", "make_smoothing_spline",
-        "BarycentricInterpolator", "KroghInterpolator")},
-    **{f"degree {k}": lambda m, x, y, k=k: m.make_interp_spline(x, y, k) for k in (1, 2, 4, 5)},
-    **{f"interp1d {k}": lambda m, x, y, k=k: m.interp1d(x, y, k, fill_value="extrapolate")
-        for k in ("linear", "nearest", "cubic", "next")},
-    "PPoly": lambda m, x, y: m.PPoly(np.stack([y[:-1], y[1:]]), x),
-    "from_spline": lambda m, x, y: m.PPoly.from_spline(m.make_interp_spline(x, y)),
-    **{f"grid {how}": lambda m, x, y, how=how: on_grid(m, x, y, how) for how in ("linear", "nearest", "cubic")},
-}  # fmt: skip
-
-
-# From SciPy 1.18 on a spline of numbers computes with an object of numbers alone, and refuses places that are nodes.
-DELEGATES = hasattr(scipy.interpolate.BSpline(np.arange(4.0), np.ones(2), 1), "_delegate_to")
-WITHOUT_SLOPES = {"UnivariateSpline", "interp1d nearest", "interp1d next", "grid nearest"}
-
-
-@pytest.mark.parametrize("name", CURVES)
-@pytest.mark.parametrize("method", METHODS)
-def test_curves(name, method):
-    if method == "outside" and name in ("BarycentricInterpolator", "KroghInterpolator"):
-        return  # polynomials of degree 7 go on there, to numbers that have few digits in common with their differences
-    given = [X, Y, POINTS]
-    for k, x in enumerate(given):
-
-        def call(which, v, k=k):
-            m = importlib.import_module(f"{which}.interpolate")
-            np.random.seed(0)  # BarycentricInterpolator takes its points in an order that is drawn
-            x, y, points = [*given[:k], v, *given[k + 1 :]]
-            return METHODS[method](CURVES[name](m, x, y), points)
-
-        found = check(call, x)
-        is_refused = DELEGATES and name.startswith(("degree", "from_spline", "make_"))
-        assert (
-            found or is_refused or k < 2 or method != "values" or name in WITHOUT_SLOPES
-        )  # a curve of numbers, at nodes
-
-
-@pytest.mark.parametrize("ext", range(4))
-@pytest.mark.parametrize("k", [1, 2, 3])
-def test_curves_of_fitpack(k, ext):
-    """Knots, values and slopes as FITPACK has them; and the curve of least squares with given knots."""
-    points = np.append(POINTS, [X[0] - 0.3, X[-1] + 0.2] if ext != 2 else [])
-    for j, x in enumerate((X, Y, points)):
-
-        def call(which, v, j=j):
-            m = importlib.import_module(f"{which}.interpolate")
-            x, y, p = [*(X, Y, points)[:j], v, *(X, Y, points)[j + 1 :]]
-            tck, knots = m.splrep(x, y, k=k), np.concatenate([[X[0]] * (k + 1), X[3:5], [X[-1]] * (k + 1)])
-            fit = m.make_lsq_spline(x, y, knots, k)(p[:7]) if j == 1 or (j and not DELEGATES) else 0.0
-            slope = m.splev(p, tck, 1, ext) if ext != 3 or k == 1 else 0.0  # FITPACK's own ends are refused
-            return tck[0], tck[1], m.splev(p, tck, 0, ext), slope, m.splint(p[0], p[6], tck), fit
-
-        assert check(call, x)
-
-
-@pytest.mark.parametrize("k", [1, 2, 3])
-def test_as_few_points_as_a_curve_may_have(k):
-    def call(which, y):
-        return importlib.import_module(f"{which}.interpolate").splrep(X[: k + 1], y, k=k)[:2]
-
-    assert check(call, Y[: k + 1])
 
 
 @pytest.mark.parametrize("name", ["exponnorm", "foldnorm", "genextreme", "genpareto", "pearson3", "skewnorm"])
@@ -310,50 +168,11 @@ def test_shapes_of_distributions(name):
         assert check(call, x), method
 
 
-@pytest.mark.parametrize("trans", "NTH")
-def test_factors_of_a_sparse_matrix(trans):
-    """By the data of the matrix, and by the right side."""
-    rows = np.nonzero(OTHER)
-
-    def call(which, x):
-        m = importlib.import_module(f"{which}.sparse")
-        factors = importlib.import_module(f"{which}.sparse.linalg").splu(m.csc_array((x, rows), shape=(4, 4)))
-        return factors.solve(np.arange(8.0).reshape(4, 2), trans), factors.solve(np.ones(4) * x[:4], trans)
-
-    assert check(call, OTHER[rows])
-
-
 def test_an_assignment_is_plain():
     cost = af.Variable(TABLE)
     rows, columns = af.scipy.optimize.linear_sum_assignment(cost)
     np.sum(cost[rows, columns]).backward()
     np.testing.assert_array_equal(np.nonzero(cost.grad), [rows, columns])
-
-
-def test_splines_of_places_in_the_plane():
-    places = RNG.uniform(size=(9, 2))
-
-    def call(which, x):
-        m = importlib.import_module(f"{which}.interpolate")
-        made = m.RBFInterpolator(places, x[:9], smoothing=0.1)
-        return made(np.reshape(x[9:], (2, 2)))
-
-    is_differentiated = check(call, np.concatenate([places[:, 0] ** 2, [0.3, 0.4, 0.5, 0.7]]))
-    assert is_differentiated == hasattr(scipy.interpolate._rbfinterp, "_rbfinterp_xp")  # before SciPy 1.17 it is in C
-
-
-def test_a_diagonal_of_blocks_may_be_a_stack():
-    """SciPy's own body: blocks that are stacks make a stack of block diagonal matrices."""
-    a, b = draw(2, 2, 3), draw(2, 1, 2)
-    z = af.linalg.block_diag(af.Variable(a), b)
-    np.testing.assert_array_equal(
-        z.value, np.stack([scipy.linalg.block_diag(*pair) for pair in zip(a, b, strict=True)])
-    )
-
-    def call(which, x):
-        return importlib.import_module(f"{which}.linalg").block_diag(x, b)
-
-    assert check(call, a)
 
 
 def test_a_kernel_without_a_rule_refuses_nodes():

@@ -12,18 +12,14 @@ import inspect
 import itertools
 import random
 import re
-import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 pytest.importorskip("scipy")
 
-import autoflow as af
 
-sys.path.insert(0, str(Path(af.__file__).parent.parent / "docs"))
 import make_scipy
 
 from autoflow.scipy.sparse.linalg import ITERATIVE

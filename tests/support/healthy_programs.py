@@ -772,15 +772,14 @@ def error(w: Any) -> Any:
 
 gradient_of_error = af.grad(error)
 UPDATES: dict[str, Callable[[Any], Any]] = {  # of plain weights
-    "steps": lambda w: w - 0.1 * gradient_of_error(w),
-    "decay": lambda w: w - 0.1 * (gradient_of_error(w) + 0.01 * w),
+    "steps": lambda w: w - 0.1 * gradient_of_error(w), "decay": lambda w: w - 0.1 * (gradient_of_error(w) + 0.01 * w),
     "on the sphere": lambda w: normalised(w - 0.1 * gradient_of_error(w)),
     "looking at the steepest place near": lambda w: w - 0.1 * gradient_of_error(w + 0.1 * normalised(w + 1)),
     "noise": lambda w: w - 0.1 * gradient_of_error(w) + 0.1 * RNG.normal(size=3),
     "other places": lambda w: RNG.normal(size=3) + 0 * gradient_of_error(w),
     "up a likelihood": lambda w: w + 0.1 * af.grad(lambda w: -error(w))(w),
     "Newton": lambda w: w - np.linalg.solve(af.hessian(distance)(w), af.grad(distance)(w)),
-}
+}  # fmt: skip
 for update in UPDATES.values():
 
     @healthy

@@ -1,14 +1,12 @@
 """The six models of the site's live pages, for programs as text and for live pages."""
 
-import sys
 from functools import cache
-from pathlib import Path
 
+import live_pages
 import numpy as np
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent.parent.parent / "site"))
-import live_pages
+import autoflow as af
 
 PAGES = {make.__name__: make for make in live_pages.TITLES}
 MODELS = [*PAGES]
@@ -26,3 +24,9 @@ def model(name):
     study, settings = page(name).study, page(name).settings
     lr = settings["lr"] * (2 if settings["rule"] == "adam" else 1)
     return study.loss, study.predict, study.params, study.data, lr
+
+
+def page_of(name, **options):
+    """One of them."""
+    loss, predict, params, data, lr = model(name)
+    return af.live(loss, params, data, predict, **{"lr": lr, **options})

@@ -134,8 +134,7 @@ def numbers_have_no_axis(call: Any, *args: Any, **options: Any) -> Any:
 FUNCTIONS: dict[Any, Callable[..., Any]] = {
     **dict.fromkeys([np.zeros_like, np.empty_like, np.ones_like], like),
     **dict.fromkeys([np.sum, np.prod, np.max, np.min, np.mean], numbers_have_no_axis),
-    **dict.fromkeys([np.nanvar, np.nanstd], nan_spread),
-    **dict.fromkeys([np.linalg.eig, np.linalg.eigvals], eig),
+    **dict.fromkeys([np.nanvar, np.nanstd], nan_spread), **dict.fromkeys([np.linalg.eig, np.linalg.eigvals], eig),
     np.einsum: einsum, np.linalg.solve: solve, np.pad: pad, np.histogram: histogram, np.linalg.eigh: eigh,
     np.linalg.svd: svd, np.partition: partition, np.lib.stride_tricks.sliding_window_view: sliding_window_view,
 }  # fmt: skip

@@ -155,32 +155,21 @@ def any_array(rng, n):
 
 
 STEPS = (
-    lambda s, z, x, y: z[z > 1].mean() * z,
-    lambda s, z, x, y: z * len(np.nonzero(z > 1)[0]),
-    lambda s, z, x, y: z + np.concatenate([z[z > 1], z]).mean(),
-    lambda s, z, x, y: z * np.unique(np.round(x)).size,
+    lambda s, z, x, y: z[z > 1].mean() * z, lambda s, z, x, y: z * len(np.nonzero(z > 1)[0]),
+    lambda s, z, x, y: z + np.concatenate([z[z > 1], z]).mean(), lambda s, z, x, y: z * np.unique(np.round(x)).size,
     lambda s, z, x, y: np.repeat(z, 2).reshape(-1, 2).sum(axis=1),
-    lambda s, z, x, y: z / (1 + np.compress(z > 1, x).size),
-    lambda s, z, x, y: z * s.rate,
-    lambda s, z, x, y: z * np.sum(s.a),
-    lambda s, z, x, y: z + float(s.a.ravel()[-1]),
-    lambda s, z, x, y: z * (2.0 if s.a.sum() > 0 else 3.0),
-    lambda s, z, x, y: z + np.sum(s.b * 2.0),
-    lambda s, z, x, y: z * s.alias.ravel()[0],
-    lambda s, z, x, y: z * s.b[s.b > 0].size,
-    lambda s, z, x, y: z + sum(s.values),
-    lambda s, z, x, y: s.act(z),
-    lambda s, z, x, y: z * np.sort(s.a, axis=None)[-1],
-    lambda s, z, x, y: np.multiply.outer(z, x).ravel()[: z.size],
-    lambda s, z, x, y: z * y - x,
-    lambda s, z, x, y: np.where(z > 1, z, 0.5 * z),
-    lambda s, z, x, y: np.cumsum(z) * x.dtype.itemsize,
-    lambda s, z, x, y: z.astype(np.float32) + x,
-    lambda s, z, x, y: z + x[y > 1].sum(),
-    lambda s, z, x, y: np.outer(z, y).T.ravel("K")[: z.size] * 1.0,
+    lambda s, z, x, y: z / (1 + np.compress(z > 1, x).size), lambda s, z, x, y: z * s.rate,
+    lambda s, z, x, y: z * np.sum(s.a), lambda s, z, x, y: z + float(s.a.ravel()[-1]),
+    lambda s, z, x, y: z * (2.0 if s.a.sum() > 0 else 3.0), lambda s, z, x, y: z + np.sum(s.b * 2.0),
+    lambda s, z, x, y: z * s.alias.ravel()[0], lambda s, z, x, y: z * s.b[s.b > 0].size,
+    lambda s, z, x, y: z + sum(s.values), lambda s, z, x, y: s.act(z),
+    lambda s, z, x, y: z * np.sort(s.a, axis=None)[-1], lambda s, z, x, y: np.multiply.outer(z, x).ravel()[: z.size],
+    lambda s, z, x, y: z * y - x, lambda s, z, x, y: np.where(z > 1, z, 0.5 * z),
+    lambda s, z, x, y: np.cumsum(z) * x.dtype.itemsize, lambda s, z, x, y: z.astype(np.float32) + x,
+    lambda s, z, x, y: z + x[y > 1].sum(), lambda s, z, x, y: np.outer(z, y).T.ravel("K")[: z.size] * 1.0,
     lambda s, z, x, y: z * (2.0 if np.may_share_memory(x, y) else 3.0),
     lambda s, z, x, y: z * (2.0 if x.flags.c_contiguous else 3.0),
-)
+)  # fmt: skip
 
 
 def random_hostile(seed):
@@ -224,3 +213,9 @@ def make_blocks_small(monkeypatch):
         monkeypatch.setattr(passes, name, value)
     monkeypatch.setattr(tiles, "BLOCK", 8)
     monkeypatch.setattr(tiles, "count_threads", lambda: 2)
+
+
+def plan_of(compiled):
+    """The plan of its only program."""
+    (entry,) = compiled.entries.values()
+    return entry.free[-1]

@@ -3,7 +3,7 @@
     np.repeat: (of((2, 3), repeats=2), of((), repeats=3)),
 
 The key is the function of the row. A row without an entry is tested with ``UNARY`` or ``BINARY``. An entry whose
-function has no row fails in tests/rules/test_table.py. More are in :mod:`row_examples_matrices` and
+function has no row fails in tests/table/test_table.py. More are in :mod:`row_examples_matrices` and
 :mod:`row_examples_scipy`. Functions that are composed of others have their calls in :mod:`calls`.
 """
 

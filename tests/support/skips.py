@@ -17,15 +17,14 @@ import pytest
 PACKAGES = {  # the name to import, and what else a reason may call it
     "anywidget": "extra `widget`", "astropy": "astropy", "autograd": "autograd", "basedpyright": "basedpyright",
     "cloudpickle": "cloudpickle", "coverage": "coverage", "cupy": "CuPy", "dask": "Dask", "distributed": "distributed",
-    "ipykernel": "ipykernel", "IPython": "IPython", "jax": "JAX",
-    "jupyterlab": "jupyterlab", "jupyterlite_core": "JupyterLite",
-    "llvmlite": "llvmlite", "loky": "loky", "marimo": "marimo", "matplotlib": "matplotlib",
-    "micrograd": "micrograd", "mistune": "mistune", "mpi4py": "mpi4py",
-    "mygrad": "mygrad", "mypy": "mypy", "nbclient": "nbclient", "nbconvert": "nbconvert", "nbformat": "nbformat",
-    "numba": "numba", "pandas": "pandas", "PIL": "Pillow", "pdoc": "pdoc", "pint": "pint", "pygments": "Pygments",
-    "ruff": "ruff", "safetensors": "safetensors", "scipy": "SciPy",
-    "sklearn": "scikit-learn", "statsmodels": "statsmodels", "torch": "PyTorch", "xarray": "xarray", "yaml": "PyYAML",
-    "threadpoolctl": "threadpoolctl", "tqdm": "tqdm", "websocket": "websocket-client", "zarr": "Zarr",
+    "ipykernel": "ipykernel", "IPython": "IPython", "jax": "JAX", "jupyterlab": "jupyterlab",
+    "jupyterlite_core": "JupyterLite", "llvmlite": "llvmlite", "loky": "loky", "marimo": "marimo",
+    "matplotlib": "matplotlib", "micrograd": "micrograd", "mistune": "mistune", "mpi4py": "mpi4py", "mygrad": "mygrad",
+    "mypy": "mypy", "nbclient": "nbclient", "nbconvert": "nbconvert", "nbformat": "nbformat", "numba": "numba",
+    "pandas": "pandas", "PIL": "Pillow", "pdoc": "pdoc", "pint": "pint", "pygments": "Pygments", "ruff": "ruff",
+    "safetensors": "safetensors", "scipy": "SciPy", "sklearn": "scikit-learn", "statsmodels": "statsmodels",
+    "torch": "PyTorch", "xarray": "xarray", "yaml": "PyYAML", "threadpoolctl": "threadpoolctl", "tqdm": "tqdm",
+    "websocket": "websocket-client", "zarr": "Zarr",
 }  # fmt: skip
 PROGRAMS = ("chromium", "ffmpeg", "firefox", "Graphviz", "mpiexec", "node", "pdflatex")
 
@@ -39,10 +38,8 @@ REASONS = {
         for name, shown in PACKAGES.items()
     },
     **{f"{program} is not installed": f"{program} is not installed" for program in PROGRAMS},
-    "no GPU": "needs CuPy and a GPU|CuPy finds no GPU here",
-    "for machines without a GPU": "there is a GPU: see .*",
-    "chromium does not start": "chromium does not start: .*",
-    "nothing here draws PNG": "nothing here draws PNG",
+    "no GPU": "needs CuPy and a GPU|CuPy finds no GPU here", "for machines without a GPU": "there is a GPU: see .*",
+    "chromium does not start": "chromium does not start: .*", "nothing here draws PNG": "nothing here draws PNG",
     "no package registry within reach": "no package registry within reach: .*",
     "Pyodide is not here": "Pyodide is not here: .*|not to be had: .*|[Tt]here is no npm",
     "these surroundings cannot be had": "could not be tried: .*",
@@ -57,7 +54,7 @@ REASONS = {
     "another Python": "another Python does not nest so deeply|this Python has no sys.monitoring"
     "|references are counted in another way from Python 3.14 on",
     "not a checkout": "not a checkout",
-}
+}  # fmt: skip
 
 
 def kind(reason: str) -> str | None:

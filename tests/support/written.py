@@ -230,15 +230,6 @@ def convolution_by_einsum():
 
 
 PROGRAMS = [
-    micrograd,
-    lstm,
-    unet,
-    newton,
-    diffusion,
-    convolution,
-    convolution_by_einsum,
-    attention,
-    recursion,
-    generator,
+    micrograd, lstm, unet, newton, diffusion, convolution, convolution_by_einsum, attention, recursion, generator,
     dataclasses,
-]
+]  # fmt: skip

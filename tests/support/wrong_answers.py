@@ -39,8 +39,7 @@ def mean_alone(x, g):
 
 
 WRONG = {
-    ("micro_engine", "exercise_1"): [SignForgotten],
-    ("micro_engine", "exercise_2"): [lambda out: None],
+    ("micro_engine", "exercise_1"): [SignForgotten], ("micro_engine", "exercise_2"): [lambda out: None],
     ("graph_and_pictures", "exercise_2"): [lambda node: [node, *node.operands], lambda node: [node]],
     ("broadcasting_backwards", "exercise_4"): [
         lambda g, a, b: (g @ b, g @ b), lambda g, a, b: (g.sum(axis=1), g.sum(axis=0)),

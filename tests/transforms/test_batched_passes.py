@@ -52,8 +52,7 @@ def network(x):
 
 
 CASES = {
-    "network": lambda: af.jacobian(network)(X),
-    "forward": lambda: af.jacobian(network, mode="forward")(X),
+    "network": lambda: af.jacobian(network)(X), "forward": lambda: af.jacobian(network, mode="forward")(X),
     "matrices": lambda: af.jacobian(lambda x: np.linalg.inv(x) @ x.T, mode="reverse")(W[:5, :5] + 3 * np.eye(5)),
     "hessian": lambda: af.hessian(lambda x: np.sum(network(x) ** 2))(X),
     "two arguments": lambda: af.hessian(lambda x, y: np.sum(network(x) * y**2), (0, 1))(X, RNG.normal(size=12) * 0 + 2),
@@ -70,7 +69,7 @@ CASES = {
     "vmap": lambda: af.vmap(af.jacobian(network))(np.stack([X, X + 1])),
     "compiled": lambda: af.compile(af.jacobian(network))(X),
     "two results": lambda: af.jacobian(lambda x: np.multiply(*Split.apply(x, np.sin(x))))(X),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -50,27 +50,18 @@ def test_the_function_is_as_it_was():
         assert not f(af.Variable(X), Y).requires_grad
 
 
-@pytest.mark.parametrize(
-    "transform",
-    [
-        lambda f: af.grad(lambda x, y: np.sum(f(x, y)), (0, 1))(X, Y),
-        lambda f: af.jacobian(f, (0, 1))(X, Y),
-        lambda f: af.jacfwd(f)(X, Y),
-        lambda f: af.jvp(f, (X, Y), (Y, X)),
-        lambda f: af.linearize(f, X, Y)[1](Y, X),
-        lambda f: af.vjp(f, X, Y)[1](Y),
-        lambda f: af.hvp(lambda x, y: np.sum(f(x, y) ** 2), (X, Y), (Y, X)),
-        lambda f: af.hessian(lambda p: np.sum(f(p[:3], p[3:])))(np.concatenate([X, Y])),
-        lambda f: af.jvp(lambda x: af.jvp(lambda x: f(x, Y), x, Y)[1], X, X),
-        lambda f: af.jvp(lambda x: af.grad(lambda x: np.sum(f(x, x)))(x), X, Y),
-        lambda f: af.grad(lambda x: af.jvp(lambda x: f(x, x), x, 3.0)[1])(0.4),
-        lambda f: af.grad(af.grad(af.grad(af.grad(f))))(0.4, 3.0),
-        lambda f: af.grad(f)(0.4),  # with the default of y
-        lambda f: af.grad(f, "y")(x=0.4, y=3.0),
-        lambda f: af.grad(lambda x: f(f(x)))(0.4),
-        lambda f: af.grad(f)(2),
-    ],
-)
+@pytest.mark.parametrize("transform", [
+    lambda f: af.grad(lambda x, y: np.sum(f(x, y)), (0, 1))(X, Y), lambda f: af.jacobian(f, (0, 1))(X, Y),
+    lambda f: af.jacfwd(f)(X, Y), lambda f: af.jvp(f, (X, Y), (Y, X)), lambda f: af.linearize(f, X, Y)[1](Y, X),
+    lambda f: af.vjp(f, X, Y)[1](Y), lambda f: af.hvp(lambda x, y: np.sum(f(x, y) ** 2), (X, Y), (Y, X)),
+    lambda f: af.hessian(lambda p: np.sum(f(p[:3], p[3:])))(np.concatenate([X, Y])),
+    lambda f: af.jvp(lambda x: af.jvp(lambda x: f(x, Y), x, Y)[1], X, X),
+    lambda f: af.jvp(lambda x: af.grad(lambda x: np.sum(f(x, x)))(x), X, Y),
+    lambda f: af.grad(lambda x: af.jvp(lambda x: f(x, x), x, 3.0)[1])(0.4),
+    lambda f: af.grad(af.grad(af.grad(af.grad(f))))(0.4, 3.0),
+    lambda f: af.grad(f)(0.4),  # with the default of y
+    lambda f: af.grad(f, "y")(x=0.4, y=3.0), lambda f: af.grad(lambda x: f(f(x)))(0.4), lambda f: af.grad(f)(2),
+])  # fmt: skip
 def test_every_transform_as_of_the_function_written_out(transform):
     """Values, tangents, gradients, up to four derivatives."""
     found, expected = transform(ruled()), transform(plain)
@@ -78,16 +69,12 @@ def test_every_transform_as_of_the_function_written_out(transform):
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-13)
 
 
-@pytest.mark.parametrize(
-    "transform",
-    [
-        lambda f: af.vmap(af.grad(f, (0, 1)))(X, Y),
-        lambda f: af.vmap(f, (0, None))(X, 2.0),
-        lambda f: af.vmap(af.grad(af.grad(f)))(X, Y),
-        lambda f: [af.compile(af.grad(lambda x: np.sum(f(x, x) ** 2)))(x) for x in (X, Y)],
-        lambda f: af.compile(lambda x: af.hvp(lambda x: np.sum(f(x, x) ** 2), x, Y))(X),
-    ],
-)
+@pytest.mark.parametrize("transform", [
+    lambda f: af.vmap(af.grad(f, (0, 1)))(X, Y), lambda f: af.vmap(f, (0, None))(X, 2.0),
+    lambda f: af.vmap(af.grad(af.grad(f)))(X, Y),
+    lambda f: [af.compile(af.grad(lambda x: np.sum(f(x, x) ** 2)))(x) for x in (X, Y)],
+    lambda f: af.compile(lambda x: af.hvp(lambda x: np.sum(f(x, x) ** 2), x, Y))(X),
+])  # fmt: skip
 def test_batched_and_compiled(transform):
     for a, b in zip(*[af.tree_leaves(transform(f)) for f in (ruled(np.sin), plain)], strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-13)
@@ -191,20 +178,17 @@ def test_strict_and_anomaly_mode():
         np.testing.assert_allclose(af.grad(f)(0.3), 2 * np.cos(0.3))
 
 
-@pytest.mark.parametrize(
-    ("kind", "message", "rule"),
-    [
-        (TypeError, "is not linear in the tangents.*moves by 1 where its derivative says 2",
-         lambda p, t: (p[0] ** 2, t[0] ** 2)),
-        (TypeError, "is not linear in the tangents", lambda p, t: (p[0] ** 2, 6.0 * t[0] + 1.0)),
-        (TypeError, "parts of it are not recorded", lambda p, t: (p[0] ** 2, 3.0 * t[0] + 3.0 * t[0].value)),
-        (LostGradientError, "the rule of f returns is not zero", lambda p, t: (p[0] ** 2, 6.0 * t[0].value)),
-        (GradientShapeError, r"tangents of shapes \[\(2,\)\] for values of shapes \[\(\)\]",
-         lambda p, t: (p[0] ** 2, t[0] * np.ones(2))),
-        (GradientShapeError, "one for each result", lambda p, t: ((p[0], p[0]), (t[0], t[0]))),
-        (TypeError, "returns a pair: the value, and its tangent", lambda p, t: t[0]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("kind", "message", "rule"), [
+    (TypeError, "is not linear in the tangents.*moves by 1 where its derivative says 2",
+     lambda p, t: (p[0] ** 2, t[0] ** 2)),
+    (TypeError, "is not linear in the tangents", lambda p, t: (p[0] ** 2, 6.0 * t[0] + 1.0)),
+    (TypeError, "parts of it are not recorded", lambda p, t: (p[0] ** 2, 3.0 * t[0] + 3.0 * t[0].value)),
+    (LostGradientError, "the rule of f returns is not zero", lambda p, t: (p[0] ** 2, 6.0 * t[0].value)),
+    (GradientShapeError, r"tangents of shapes \[\(2,\)\] for values of shapes \[\(\)\]",
+     lambda p, t: (p[0] ** 2, t[0] * np.ones(2))),
+    (GradientShapeError, "one for each result", lambda p, t: ((p[0], p[0]), (t[0], t[0]))),
+    (TypeError, "returns a pair: the value, and its tangent", lambda p, t: t[0]),
+])  # fmt: skip
 def test_a_rule_that_cannot_be_right(kind, message, rule):
     f = af.custom_jvp(lambda x: x**2)
     f._function.__name__ = f.f.__name__ = "f"

@@ -38,11 +38,10 @@ LEFT = {
 ARGUMENTS = {  # what is called with a node x and a plain array a: by position
     "x": lambda x, a: (x,), "x a": lambda x, a: (x, a), "a x": lambda x, a: (a, x), "x 2": lambda x, a: (x, 2),
     "2 x": lambda x, a: (2, x), "list": lambda x, a: ([x, a],), "x x": lambda x, a: (x, x),
-    "m x": lambda x, a: (M.copy(), x),
-    "x 3 ints": lambda x, a: (x, [1, 0, 2]), "a ints x": lambda x, a: (a, [0, 1, 2, 3], x),
-    "ints list": lambda x, a: ([0, 1, 0, 1], [x, a]), "mask": lambda x, a: (a > 0.6, x, a),
-    "x[0] 4": lambda x, a: (x[0], 4),
-    "4 x[0]": lambda x, a: (4, x[0]), "matrix": lambda x, a: (x.reshape(2, 2),), "x x[0]": lambda x, a: (a, x[0]),
+    "m x": lambda x, a: (M.copy(), x), "x 3 ints": lambda x, a: (x, [1, 0, 2]),
+    "a ints x": lambda x, a: (a, [0, 1, 2, 3], x), "ints list": lambda x, a: ([0, 1, 0, 1], [x, a]),
+    "mask": lambda x, a: (a > 0.6, x, a), "x[0] 4": lambda x, a: (x[0], 4), "4 x[0]": lambda x, a: (4, x[0]),
+    "matrix": lambda x, a: (x.reshape(2, 2),), "x x[0]": lambda x, a: (a, x[0]),
 }  # fmt: skip
 OPTIONS = {  # what is given beside an option that is x or x[0]
     "a": lambda a: (a,), "a 1": lambda a: (a, 1), "a a": lambda a: (a, a), "masks, arrays": lambda a: ([a > 0.6], [a]),

@@ -395,26 +395,16 @@ def test_only_linear_functions_are_transposed(f: Any) -> None:
 
 
 LEAVE_OUT = {  # functions that do not read the third of four elements
-    "nansum": np.nansum,
-    "nanmean": np.nanmean,
-    "nanvar": np.nanvar,
-    "nanstd": np.nanstd,
-    "nanprod": np.nanprod,
-    "nanmax": np.nanmax,
-    "nanmin": np.nanmin,
-    "nanmedian": np.nanmedian,
-    "nanquantile": lambda x: np.nanquantile(x, 0.3),
-    "nancumsum": lambda x: np.nancumsum(x)[-1],
-    "nan_to_num": lambda x: np.nan_to_num(x).sum(),
-    "sum, where": lambda x: np.sum(x, where=~np.isnan(x)),
-    "mean, where": lambda x: np.mean(x, where=~np.isnan(x)),
-    "var, where": lambda x: np.var(x, where=~np.isnan(x)),
+    "nansum": np.nansum, "nanmean": np.nanmean, "nanvar": np.nanvar, "nanstd": np.nanstd, "nanprod": np.nanprod,
+    "nanmax": np.nanmax, "nanmin": np.nanmin, "nanmedian": np.nanmedian,
+    "nanquantile": lambda x: np.nanquantile(x, 0.3), "nancumsum": lambda x: np.nancumsum(x)[-1],
+    "nan_to_num": lambda x: np.nan_to_num(x).sum(), "sum, where": lambda x: np.sum(x, where=~np.isnan(x)),
+    "mean, where": lambda x: np.mean(x, where=~np.isnan(x)), "var, where": lambda x: np.var(x, where=~np.isnan(x)),
     "prod, where": lambda x: np.prod(x, where=~np.isnan(x)),
     "max, where": lambda x: np.max(x, where=~np.isnan(x), initial=0.0),
     "reduce, where": lambda x: np.add.reduce(x, where=~np.isnan(x)),
-    "where": lambda x: np.where(np.isnan(x), 0, x).sum(),
-    "mask": lambda x: x[~np.isnan(x)].sum(),
-}
+    "where": lambda x: np.where(np.isnan(x), 0, x).sum(), "mask": lambda x: x[~np.isnan(x)].sum(),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", LEAVE_OUT)

@@ -13,23 +13,15 @@ RNG = np.random.default_rng(8)
 V, A, B = RNG.uniform(0.5, 1.5, 3), RNG.normal(size=(2, 3)), RNG.normal(size=(3, 4))
 
 RIGHT = [
-    (lambda x: x, [2.0]),
-    (lambda x: np.sum(np.sin(x) * x), [V]),
-    (lambda x, y: x @ y, [A, B]),
+    (lambda x: x, [2.0]), (lambda x: np.sum(np.sin(x) * x), [V]), (lambda x, y: x @ y, [A, B]),
     (lambda x: np.linalg.inv(x), [RNG.normal(size=(3, 3)) + 3 * np.eye(3)]),
-    (lambda x: (np.sort(x), {"sum": np.sum(x)}), [V]),
-    (lambda p: p["w"] * p["b"] ** 2, [{"w": V, "b": 2.0}]),
-    (lambda x, k: x[k] * 3.0, [V, np.array([0, 2])]),
-    (lambda x: 5.0, [V]),
+    (lambda x: (np.sort(x), {"sum": np.sum(x)}), [V]), (lambda p: p["w"] * p["b"] ** 2, [{"w": V, "b": 2.0}]),
+    (lambda x, k: x[k] * 3.0, [V, np.array([0, 2])]), (lambda x: 5.0, [V]),
     (lambda x: np.abs(x) ** 2, [np.array([1.0 + 2.0j, -0.5j])]),
-    (lambda x: np.exp(x) * np.conj(x), [np.array([1.0 + 2.0j, -0.5j])]),
-    (lambda x: np.exp(1j * x), [V]),
-    (lambda x: 1e8 * x**2 + x, [V]),
-    (lambda x: 1e-9 * x**2, [V]),
-    (lambda x: x * 1.0, [np.ones((0, 2))]),
-    (lambda x: x * 2.0, [af.Variable(3.0)]),
-    (np.maximum, [V, V[::-1] + 0.1]),
-]
+    (lambda x: np.exp(x) * np.conj(x), [np.array([1.0 + 2.0j, -0.5j])]), (lambda x: np.exp(1j * x), [V]),
+    (lambda x: 1e8 * x**2 + x, [V]), (lambda x: 1e-9 * x**2, [V]), (lambda x: x * 1.0, [np.ones((0, 2))]),
+    (lambda x: x * 2.0, [af.Variable(3.0)]), (np.maximum, [V, V[::-1] + 0.1]),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("order", [1, 2])

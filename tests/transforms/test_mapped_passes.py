@@ -161,8 +161,7 @@ def test_inside_of_another_vmap():
 
 
 LINEAR = {
-    "grad": lambda x: af.grad(lambda a: np.sum(W @ a))(x),
-    "jacobian by rows": lambda x: af.jacrev(lambda a: W @ a)(x),
+    "grad": lambda x: af.grad(lambda a: np.sum(W @ a))(x), "jacobian by rows": lambda x: af.jacrev(lambda a: W @ a)(x),
     "jacobian by columns": lambda x: af.jacfwd(lambda a: W @ a)(x),
     "hessian": lambda x: af.hessian(lambda a: np.sum((W @ a) ** 2))(x),
     "hvp": lambda x: af.hvp(lambda a: np.sum(a * a), x, np.ones(4)),
@@ -170,7 +169,7 @@ LINEAR = {
     "jvp": lambda x: af.jvp(lambda a: W @ a, x, np.ones(4))[1],
     "linearize": lambda x: af.linearize(lambda a: W @ a, x)[1](np.ones(4)),
     "of two arguments": lambda x: af.grad(lambda a, b: np.sum(a * b), (0, 1))(x, np.ones(4))[0],
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("derivative", LINEAR.values(), ids=LINEAR)

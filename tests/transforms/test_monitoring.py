@@ -30,16 +30,13 @@ ROOMS = [
 SERIES = ["polynomial", "chebyshev", "legendre", "hermite", "hermite_e", "laguerre"]
 MODULES = [*[f"scipy.{room}" for room in ROOMS], *[f"numpy.polynomial.{series}" for series in SERIES]]
 WAYS = {
-    "f(y)": lambda f, y: f(y),
-    "f(Y)": lambda f, y: f(np.outer(y, y) + M),
-    "f(y, y)": lambda f, y: f(y, y * 1.3),
+    "f(y)": lambda f, y: f(y), "f(Y)": lambda f, y: f(np.outer(y, y) + M), "f(y, y)": lambda f, y: f(y, y * 1.3),
     "f(M, y)": lambda f, y: f(M, y),
-}
+}  # fmt: skip
 BY_NIGHT = {
     "f(Y, 2)": lambda f, y: f(np.outer(y, y) + M, 2),
-    "f(Y, Y)": lambda f, y: f(np.outer(y, y) + M, np.outer(y, y) + 2 * M),
-    "f(2, y)": lambda f, y: f(2, y),
-}
+    "f(Y, Y)": lambda f, y: f(np.outer(y, y) + M, np.outer(y, y) + 2 * M), "f(2, y)": lambda f, y: f(2, y),
+}  # fmt: skip
 # Of NumPy's own, which SciPy only hands on; and one in C that a wrong argument ends in a segmentation fault.
 OTHERS = {"distance_transform_cdt", "sinc", "fftshift", "ifftshift", "fftfreq", "rfftfreq"}
 

@@ -367,16 +367,12 @@ def states() -> dict[str, Any]:
 
 
 TRANSFORMS: dict[str, Any] = {
-    "grad": lambda f: af.grad(f)(V),
-    "value_and_grad": lambda f: af.value_and_grad(f)(V),
-    "vjp": lambda f: af.vjp(f, V)[1](1.0),
-    "jvp": lambda f: af.jvp(f, (V,), (V,)),
-    "linearize": lambda f: af.linearize(f, V)[1](V),
-    "hvp": lambda f: af.hvp(f, (V,), (V,)),
-    "jacobian": lambda f: af.jacobian(f)(V),
-    "hessian": lambda f: af.hessian(f, allow_unused=True)(V),
+    "grad": lambda f: af.grad(f)(V), "value_and_grad": lambda f: af.value_and_grad(f)(V),
+    "vjp": lambda f: af.vjp(f, V)[1](1.0), "jvp": lambda f: af.jvp(f, (V,), (V,)),
+    "linearize": lambda f: af.linearize(f, V)[1](V), "hvp": lambda f: af.hvp(f, (V,), (V,)),
+    "jacobian": lambda f: af.jacobian(f)(V), "hessian": lambda f: af.hessian(f, allow_unused=True)(V),
     "grad of grad": lambda f: af.grad(lambda v: af.grad(f)(v).sum(), allow_unused=True)(V),
-}
+}  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -444,11 +440,10 @@ def test_what_a_module_holds_is_put_back(monkeypatch: pytest.MonkeyPatch, way: s
         return np.sum(v * v * counted(seen))
 
     ways = {
-        "an import inside": imported,
-        "a module in a module": lambda v: np.sum(v * v * counted(package.seen.seen)),
+        "an import inside": imported, "a module in a module": lambda v: np.sum(v * v * counted(package.seen.seen)),
         "a default": lambda v, held=module: np.sum(v * v * counted(held.seen)),
         "a keyword's default": lambda v, *, held=module: np.sum(v * v * counted(held.seen)),
-    }
+    }  # fmt: skip
     assert np.array_equal(af.grad(ways[way])(V), 2 * V)
     assert module.seen == [1]  # type: ignore[attr-defined]
 
@@ -890,17 +885,12 @@ def given_to(x: Any, f: Any) -> Any:
 
 # Arguments: how a function of one argument is given, and how it is found there.
 GIVEN: dict[str, Any] = {
-    "itself": (lambda f: f, lambda a: a),
-    "a closure": (lambda f: lambda v: f(v), lambda a: a),
-    "a default": (lambda f: lambda v, f=f: f(v), lambda a: a),
-    "a partial": (functools.partial, lambda a: a),
-    "an object": (Holder, lambda a: a),
-    "an attribute": (Holder, lambda a: a.f),
+    "itself": (lambda f: f, lambda a: a), "a closure": (lambda f: lambda v: f(v), lambda a: a),
+    "a default": (lambda f: lambda v, f=f: f(v), lambda a: a), "a partial": (functools.partial, lambda a: a),
+    "an object": (Holder, lambda a: a), "an attribute": (Holder, lambda a: a.f),
     "a method": (lambda f: Holder(f).__call__, lambda a: a),
-    "a namespace": (lambda f: types.SimpleNamespace(f=f), lambda a: a.f),
-    "a dataclass": (Settings, lambda a: a.how),
-    "a list": (lambda f: [f], lambda a: a[0]),
-    "a deque": (lambda f: collections.deque([f]), lambda a: a[0]),
+    "a namespace": (lambda f: types.SimpleNamespace(f=f), lambda a: a.f), "a dataclass": (Settings, lambda a: a.how),
+    "a list": (lambda f: [f], lambda a: a[0]), "a deque": (lambda f: collections.deque([f]), lambda a: a[0]),
     "a set": (lambda f: {f}, lambda a: next(iter(a))),
     "an array of objects": (lambda f: np.array([f, None]), lambda a: a[0]),
     "a mapping proxy": (lambda f: types.MappingProxyType({"f": f}), lambda a: a["f"]),
@@ -949,13 +939,10 @@ READERS: dict[str, tuple[Any, Any]] = {
     "an array of the user's": (lambda a: a.view(Marked), lambda a, v: np.outer(a, v)),
 }
 HOLDING: dict[str, Any] = {
-    "a closure": lambda f, a: lambda v: f(a, v),
-    "a default": lambda f, a: lambda v, a=a: f(a, v),
-    "a partial": lambda f, a: functools.partial(f, a),
-    "a list": lambda f, a: lambda v, held=[a]: f(held[0], v),
-    "an object": lambda f, a: Holder(functools.partial(f, a)),
-    "an argument": None,
-}
+    "a closure": lambda f, a: lambda v: f(a, v), "a default": lambda f, a: lambda v, a=a: f(a, v),
+    "a partial": lambda f, a: functools.partial(f, a), "a list": lambda f, a: lambda v, held=[a]: f(held[0], v),
+    "an object": lambda f, a: Holder(functools.partial(f, a)), "an argument": None,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("place", HOLDING)
@@ -1070,15 +1057,13 @@ ITERATORS = {
     "a cycle that has come around": lambda: used(itertools.cycle([1.0, 2.0, 3.0, 4.0, 5.0]), 6),
     "a generator in a loop": lambda: used(stepping(), 3),
     "products": lambda: map(sum, itertools.product([1.0, 2.0, 3.0], repeat=2)),
-    "permutations": lambda: map(np.argmax, itertools.permutations(range(9))),
-    "flat": lambda: np.arange(9.0).flat,
+    "permutations": lambda: map(np.argmax, itertools.permutations(range(9))), "flat": lambda: np.arange(9.0).flat,
     "nditer": lambda: map(float, np.nditer(np.arange(9.0))),
     "ndenumerate": lambda: map(operator.itemgetter(1), np.ndenumerate(np.arange(9.0))),
     "an array of Python's": lambda: iter(array.array("d", range(9))),
-    "bytes": lambda: iter(memoryview(bytes(range(9)))),
-    "a deque": lambda: iter(collections.deque(range(9))),
+    "bytes": lambda: iter(memoryview(bytes(range(9)))), "a deque": lambda: iter(collections.deque(range(9))),
     "lines": lambda: map(float, io.StringIO("1\n2\n3\n4\n")),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("way", ["itself", "its method"])
@@ -1426,13 +1411,11 @@ def remembered(found: Any) -> Any:
 
 CACHES = {
     "lru_cache(3)": lambda: functools.lru_cache(3)(lambda k: np.full(k, 0.5)),
-    "lru_cache(None)": lambda: functools.lru_cache(None)(lambda k: np.full(k, 0.5)),
-    "dict": lambda: remembered({}),
-    "OrderedDict": lambda: remembered(collections.OrderedDict()),
-    "Recent": lambda: remembered(Recent()),
+    "lru_cache(None)": lambda: functools.lru_cache(None)(lambda k: np.full(k, 0.5)), "dict": lambda: remembered({}),
+    "OrderedDict": lambda: remembered(collections.OrderedDict()), "Recent": lambda: remembered(Recent()),
     "defaultdict": lambda: remembered(collections.defaultdict(list)),
     "UserDict": lambda: remembered(collections.UserDict()),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("transform", ["grad", "vmap", "compile", "checkpoint"])
@@ -1475,14 +1458,12 @@ def reads_second(x: Any, y: Any) -> Any:
 
 
 BY_PLACE = {
-    "grad": lambda f, k, x: af.grad(f, k)(x, x),
-    "value_and_grad": lambda f, k, x: af.value_and_grad(f, k)(x, x),
+    "grad": lambda f, k, x: af.grad(f, k)(x, x), "value_and_grad": lambda f, k, x: af.value_and_grad(f, k)(x, x),
     "grad_and_aux": lambda f, k, x: af.grad_and_aux(lambda a, b: (f(a, b), 0), k)(x, x),
-    "jacobian": lambda f, k, x: af.jacobian(f, k)(x, x),
-    "hessian": lambda f, k, x: af.hessian(f, k)(x, x),
+    "jacobian": lambda f, k, x: af.jacobian(f, k)(x, x), "hessian": lambda f, k, x: af.hessian(f, k)(x, x),
     "by name": lambda f, k, x: af.grad(f, "xy"[k])(x=x, y=x),
     "vjp": lambda f, k, x: af.vjp((lambda v: f(v, x)) if k == 0 else (lambda v: f(x, v)), x),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("first", BY_PLACE)
@@ -1500,34 +1481,25 @@ def test_a_proof_by_one_argument_is_none_by_another(first: str, second: str) -> 
 
 
 OF_SEVERAL = {
-    "jacobian": lambda f: af.jacobian(f)(V),
-    "jacobian, forward": lambda f: af.jacobian(f, mode="forward")(V),
-    "vjp": lambda f: af.vjp(f, V)[0],
-    "jvp": lambda f: af.jvp(f, (V,), (V,)),
+    "jacobian": lambda f: af.jacobian(f)(V), "jacobian, forward": lambda f: af.jacobian(f, mode="forward")(V),
+    "vjp": lambda f: af.vjp(f, V)[0], "jvp": lambda f: af.jvp(f, (V,), (V,)),
     "linearize": lambda f: af.linearize(f, V)[0],
     "grad, unused": lambda f: af.grad(lambda v: pytree.tree_leaves(f(v))[-1].sum(), allow_unused=True)(V),
-}
+}  # fmt: skip
 TOGETHER = {
-    "tuple": lambda a, b: (a, b),
-    "list": lambda a, b: [a, b],
-    "dict": lambda a, b: {"a": a, "b": b},
+    "tuple": lambda a, b: (a, b), "list": lambda a, b: [a, b], "dict": lambda a, b: {"a": a, "b": b},
     "nested": lambda a, b: (a, {"b": [b]}),
-}
+}  # fmt: skip
 PLAIN_RESULTS = {
-    "asarray": lambda v: np.asarray(v) ** 2,
-    "full": lambda v: np.full(2, v[0]),
-    "math": lambda v: np.float64(math.sin(v[0])),
-    "after an operation": lambda v: np.array(v * v),
+    "asarray": lambda v: np.asarray(v) ** 2, "full": lambda v: np.full(2, v[0]),
+    "math": lambda v: np.float64(math.sin(v[0])), "after an operation": lambda v: np.array(v * v),
     "written": lambda v: np.frombuffer(memoryview(v * 2)),
-}
+}  # fmt: skip
 HEALTHY_RESULTS = {
-    "constant": lambda v: np.ones(2),
-    "value": lambda v: v.value * 2,
-    "detach": lambda v: v.detach() ** 2,
-    "float": lambda v: np.float64(float(v[0])),
-    "shape": lambda v: np.array(v.shape, float),
+    "constant": lambda v: np.ones(2), "value": lambda v: v.value * 2, "detach": lambda v: v.detach() ** 2,
+    "float": lambda v: np.float64(float(v[0])), "shape": lambda v: np.array(v.shape, float),
     "drawn": lambda v: np.random.default_rng(1).normal(size=2),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("together", TOGETHER)

@@ -35,21 +35,16 @@ from autoflow.train import fit
 
 X = np.array([1.0, 2.0, 3.0])
 CHANGES = {  # what another thread changes, how, and how much has come of it
-    "list": (list, lambda x: x.append(1), len),
-    "deque": (deque, lambda x: x.append(1), len),
-    "dict": (dict, lambda x: x.update({len(x): 1}), len),
-    "set": (set, lambda x: x.add(len(x)), len),
+    "list": (list, lambda x: x.append(1), len), "deque": (deque, lambda x: x.append(1), len),
+    "dict": (dict, lambda x: x.update({len(x): 1}), len), "set": (set, lambda x: x.add(len(x)), len),
     "attribute": (lambda: SimpleNamespace(n=0), lambda x: setattr(x, "n", x.n + 1), lambda x: x.n),
     "array": (lambda: np.zeros(1), lambda x: np.add(x, 1, out=x), lambda x: int(x[0])),
     "large array": (lambda: np.zeros(2**23 + 1), lambda x: np.add(x[:1], 1, out=x[:1]), lambda x: int(x[0])),
-}
+}  # fmt: skip
 TRANSFORMS = {
-    "grad": lambda f: af.grad(f)(X),
-    "jacobian": lambda f: af.jacobian(f)(X),
-    "jvp": lambda f: af.jvp(f, (X,), (X,)),
-    "vjp": lambda f: af.vjp(f, X),
-    "hessian": lambda f: af.hessian(f)(X),
-}
+    "grad": lambda f: af.grad(f)(X), "jacobian": lambda f: af.jacobian(f)(X), "jvp": lambda f: af.jvp(f, (X,), (X,)),
+    "vjp": lambda f: af.vjp(f, X), "hessian": lambda f: af.hessian(f)(X),
+}  # fmt: skip
 
 
 class Runs(threading.Thread):
@@ -112,19 +107,15 @@ STARTS = {  # in how many ways may a thread run the user's code?
     "target": lambda work: threading.Thread(target=work),
     "partial": lambda work: threading.Thread(target=functools.partial(functools.partial(work))),
     "object": lambda work: threading.Thread(target=type("Work", (), {"__call__": lambda self: work()})()),
-    "class": Runs,
-    "named like ours": lambda work: threading.Thread(target=work, name="autoflow_0"),
+    "class": Runs, "named like ours": lambda work: threading.Thread(target=work, name="autoflow_0"),
     "timer": lambda work: threading.Timer(0, work),
     "timer of a loop": lambda work: threading.Timer(0, asyncio.run, (finish(None, work),)),
-    "loop": lambda work: threading.Thread(target=asyncio.run, args=(finish(None, work),)),
-    "scheduler": in_scheduler,
+    "loop": lambda work: threading.Thread(target=asyncio.run, args=(finish(None, work),)), "scheduler": in_scheduler,
     "context": lambda work: threading.Thread(target=contextvars.Context().run, args=(work,)),
-    "exec": lambda work: threading.Thread(target=exec, args=("work()", {"work": work})),
-    "_thread": in_thread,
+    "exec": lambda work: threading.Thread(target=exec, args=("work()", {"work": work})), "_thread": in_thread,
     "_thread, known": lambda work: in_thread(functools.partial(known_to_python, work)),
-    "executor": in_pool(ThreadPoolExecutor),
-    "pool": in_pool(multiprocessing.pool.ThreadPool),
-}
+    "executor": in_pool(ThreadPoolExecutor), "pool": in_pool(multiprocessing.pool.ThreadPool),
+}  # fmt: skip
 
 
 class Other:
@@ -151,10 +142,9 @@ class Other:
         self.thread.join()
 
 
-@pytest.mark.parametrize(
-    ("kind", "transform", "start"),
-    [*[(k, t, "target") for k in CHANGES for t in TRANSFORMS], *[("list", "grad", start) for start in STARTS]],
-)
+@pytest.mark.parametrize(("kind", "transform", "start"), [
+    *[(k, t, "target") for k in CHANGES for t in TRANSFORMS], *[("list", "grad", start) for start in STARTS],
+])  # fmt: skip
 def test_changes_by_another_thread_stay(kind, transform, start):
     make, change, count = CHANGES[kind]
     x = make()

@@ -37,18 +37,14 @@ def of_library(text: str, name: str = "library") -> Any:
 
 # Functions of a vector in which numbers are read past us; each also lets a gradient through.
 READ = {
-    "array of arrays": lambda v: np.array([v * 2, v]),
-    "array of slices": lambda v: np.array([v[:2], v[1:]]),
-    "full": lambda v: np.full(3, v[0] * 1.0),
-    "asarray": lambda v: np.asarray(v) * v,
-    "array": lambda v: np.array(v * v) * v,
-    "float32": lambda v: np.float32(v[0]) * v,
+    "array of arrays": lambda v: np.array([v * 2, v]), "array of slices": lambda v: np.array([v[:2], v[1:]]),
+    "full": lambda v: np.full(3, v[0] * 1.0), "asarray": lambda v: np.asarray(v) * v,
+    "array": lambda v: np.array(v * v) * v, "float32": lambda v: np.float32(v[0]) * v,
     "complex numbers": lambda v: np.abs(np.array([v[0], 1j])),
     "list of complex numbers": lambda v: np.abs(np.sum([v[0] * 1j, v[1] * 1j]) * v[2]),
     "method of a plain array": lambda v: np.ones(v.shape).dot(v) * v,
     "slice of a plain array": lambda v: stored(np.zeros(3), v),
-    "default of select": lambda v: np.select([V > 2], [V], default=v[0]),
-    "written first": filled,
+    "default of select": lambda v: np.select([V > 2], [V], default=v[0]), "written first": filled,
     "an outer generator": lambda v: np.random.random(3) * np.array([v, v]).sum(),
     "float in Python's library": lambda v: statistics.NormalDist(v[0] * 1.0, 2.0).pdf(0.3) * v,
     **{
@@ -56,7 +52,7 @@ READ = {
         for name, text in (("float", "float(v[0])"), ("item", "v[0].item()"), ("tolist", "v.tolist()[0]"))
     },
     "a copy in a library that draws": of_library("copy.copy(v)", "matplotlib.lines"),
-}
+}  # fmt: skip
 
 
 def stored(plain: Any, v: Any) -> Any:
@@ -66,14 +62,12 @@ def stored(plain: Any, v: Any) -> Any:
 
 # Functions in which nothing is lost; numbers leave on purpose, or do not matter.
 KEPT = {
-    "af.array": lambda v: af.array([v * 2, v]),
-    "stack": lambda v: np.stack([v[:2], v[1:]]),
+    "af.array": lambda v: af.array([v * 2, v]), "stack": lambda v: np.stack([v[:2], v[1:]]),
     "value, float, detach": lambda v: v * v.value * float(v[0]) * v.detach() * af.stop_gradient(v[1]) * v[2].item(),
     "kept for a picture": lambda v: (SEEN.append(np.asarray(v)), v)[1],
     "a condition": lambda v: np.where(np.asarray(v) > 0, v, -v),
     "steps": lambda v: v * np.argmax(np.asarray(v)) + np.sort(v) + v[np.argsort(np.array(v))],
-    "views and writes": lambda v: written(v * 1.0),
-    "c_ and r_": lambda v: np.c_[v, v][0] @ np.r_[v[0], v[1:2]],
+    "views and writes": lambda v: written(v * 1.0), "c_ and r_": lambda v: np.c_[v, v][0] @ np.r_[v[0], v[1:2]],
     "c_ of operations": lambda v: np.c_[v * 2.0, v * v],
     "texts in a library": of_library("len(f'{v[0]:.3f}' + '%.3f' % v[1] + str(v[2]))"),
     "random numbers": lambda v: v * np.random.default_rng().normal(size=3),
@@ -81,7 +75,7 @@ KEPT = {
     "a gradient inside": lambda v: af.grad(lambda x: np.sum(np.sin(x * v)))(v * 2.0),
     "a solved system": lambda v: np.linalg.solve(np.diag(v), v[::-1] * 2.0),
     "an unused list": lambda v: (np.array([v, v]), v * 2.0)[1],
-}
+}  # fmt: skip
 SEEN: list[Any] = []
 
 
@@ -127,11 +121,9 @@ def test_nothing_is_refused_where_nothing_is_lost(name: str, mode: str) -> None:
 
 
 TRANSFORMS = {
-    "vjp": lambda f: af.vjp(f, V),
-    "jvp": lambda f: af.jvp(f, (V,), (V,)),
-    "hvp": lambda f: af.hvp(f, (V,), (V,)),
+    "vjp": lambda f: af.vjp(f, V), "jvp": lambda f: af.jvp(f, (V,), (V,)), "hvp": lambda f: af.hvp(f, (V,), (V,)),
     **{name: lambda f, name=name: getattr(af, name)(f)(V) for name in ["value_and_grad", "jacobian", "hessian"]},
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", TRANSFORMS)
@@ -142,15 +134,14 @@ def test_every_transform_looks(name: str) -> None:
 
 
 SECOND = {
-    "hvp": TRANSFORMS["hvp"],
-    "hessian": TRANSFORMS["hessian"],
+    "hvp": TRANSFORMS["hvp"], "hessian": TRANSFORMS["hessian"],
     "grad of grad": lambda f: af.grad(lambda v: np.sum(af.grad(f)(v)))(V),
     "jacobian of value_and_grad": lambda f: af.jacobian(lambda v: af.value_and_grad(f)(v)[1])(V),
     "jvp of vjp": lambda f: af.jvp(lambda v: af.vjp(f, v)[1](1.0), (V,), (V,)),
     "grad of jvp": lambda f: af.grad(lambda v: af.jvp(f, (v,), (V,))[1])(V),
     "hessian of grad": lambda f: af.jacobian(af.hessian(f))(V),
     "newton": lambda f: af.minimize(f, V, method="Newton-CG"),
-}
+}  # fmt: skip
 JOINED = {"added": lambda v, lost: np.sum(v**4) + lost, "multiplied": lambda v, lost: np.sum(v**4) * lost}
 
 
@@ -207,8 +198,7 @@ def test_the_line_is_that_of_the_first_operation() -> None:
 
 WAYS = {
     "np.array([v, v * 2.0])": "af.array([...]) or np.stack", "np.asarray(v * 2.0)": "the node itself",
-    "np.full((2, 3), v * 2.0)": "af.full",
-    "stored": "NumPy's functions on nodes, af.zeros(...) or af.array([...])",
+    "np.full((2, 3), v * 2.0)": "af.full", "stored": "NumPy's functions on nodes, af.zeros(...) or af.array([...])",
 }  # fmt: skip
 
 

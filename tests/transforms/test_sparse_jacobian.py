@@ -78,16 +78,13 @@ def test_a_pattern_that_leaves_something_out(mode):
     )
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: af.jacobian(chain, sparsity=BAND.T)(X), r"sparsity has shape \(30, 28\); .* it is \(28, 30\)"),
-        (lambda: af.jacobian(lambda x, y: x * y, (0, 1), sparsity=np.eye(30))(X, X), "a function of one array"),
-        (lambda: af.jacobian(np.exp, sparsity=np.eye(30))(X + 1j), "is for real numbers"),
-        (lambda: af.jacobian(lambda x: {"z": x}, sparsity=np.eye(30))(X), "a function of one array"),
-        (lambda: af.grad(lambda x: af.jacobian(np.exp, sparsity=np.eye(30))(x).sum())(X), "cannot be differentiated"),
-    ],
-)
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda: af.jacobian(chain, sparsity=BAND.T)(X), r"sparsity has shape \(30, 28\); .* it is \(28, 30\)"),
+    (lambda: af.jacobian(lambda x, y: x * y, (0, 1), sparsity=np.eye(30))(X, X), "a function of one array"),
+    (lambda: af.jacobian(np.exp, sparsity=np.eye(30))(X + 1j), "is for real numbers"),
+    (lambda: af.jacobian(lambda x: {"z": x}, sparsity=np.eye(30))(X), "a function of one array"),
+    (lambda: af.grad(lambda x: af.jacobian(np.exp, sparsity=np.eye(30))(x).sum())(X), "cannot be differentiated"),
+])  # fmt: skip
 def test_what_it_is_not_for(call, message):
     with pytest.raises(InputError, match=message):
         call()

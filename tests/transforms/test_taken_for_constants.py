@@ -15,14 +15,13 @@ TAKING = (
     "af.grad(f)(X)", "af.grad(f, allow_unused=True)(X)", "af.value_and_grad(f)(X)[0]", "af.value_and_grad(f)(X)[1]",
     "af.grad_and_aux(lambda x: (np.sum(x * x), w * x))(X)[1]", "af.grad_and_aux(lambda x: (np.sum(x * x), w))(X)[1]",
     "af.jvp(f, X, X)[0]", "af.jvp(f, X, X)[1]", "af.vjp(f, X)[0]", "af.vjp(f, X)[1](1.0)[0]",
-    "af.linearize(f, X)[1](X)", "af.linear_transpose(lambda x: w * x, X)(X)[0]", "af.hvp(f, X, X)",
-    "af.hessian(f)(X)", "af.jacobian(lambda x: w * x * x)(X)", "af.elementwise_grad(lambda x: w * x * x)(X)",
+    "af.linearize(f, X)[1](X)", "af.linear_transpose(lambda x: w * x, X)(X)[0]", "af.hvp(f, X, X)", "af.hessian(f)(X)",
+    "af.jacobian(lambda x: w * x * x)(X)", "af.elementwise_grad(lambda x: w * x * x)(X)",
     "af.grad(lambda x: np.sum(h * x))(X)", "af.grad(af.grad(lambda x: w[0] * x**3))(2.0)",
     "af.grad(lambda x, w: np.sum(x * w))(X, w)", "af.grad(lambda p: f(p['x']))({'x': X})['x']",
-    "af.grad(f)(w.detach())", "af.vmap(af.grad(f))(ROWS)",
-    "af.vmap(lambda x: af.jvp(f, (x,), (x,))[1])(ROWS)", "af.compile(f)(X)", "again(X)",
-    "af.compile(lambda x: h * x)(X)", "af.compile(af.grad(f))(X)", "af.compile(af.vmap(f))(ROWS)",
-    "af.vmap(af.compile(af.grad(f)))(ROWS)",
+    "af.grad(f)(w.detach())", "af.vmap(af.grad(f))(ROWS)", "af.vmap(lambda x: af.jvp(f, (x,), (x,))[1])(ROWS)",
+    "af.compile(f)(X)", "again(X)", "af.compile(lambda x: h * x)(X)", "af.compile(af.grad(f))(X)",
+    "af.compile(af.vmap(f))(ROWS)", "af.vmap(af.compile(af.grad(f)))(ROWS)",
 )  # fmt: skip
 NOT_TAKING = (
     "af.grad(lambda x: np.sum(w.value * x**2))(X)", "af.no_grad().call(af.grad(f), X)",
@@ -34,10 +33,9 @@ NOT_TAKING = (
     "af.grad(lambda x: np.sum(other * x * x))(X)", "af.grad(lambda x: np.sum(af.Variable(V) * x))(X)",
 )  # fmt: skip
 PASSES = {
-    "backward": lambda loss, w: loss.backward(),
-    "gradients": lambda loss, w: af.gradients(loss),
+    "backward": lambda loss, w: loss.backward(), "gradients": lambda loss, w: af.gradients(loss),
     "gradients of w": lambda loss, w: af.gradients(loss, [w]),
-}
+}  # fmt: skip
 
 
 def given(source, reach, between=lambda w: None, is_older=False):

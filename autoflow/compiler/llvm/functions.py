@@ -22,7 +22,7 @@ The functions have no branch, so that eight numbers go through them at once. Eac
 and an exact way to get there. Multiplication and addition in one step (``fma``, rounded once) are written out where
 they are wanted, so the bits are the same on every machine; without that instruction these functions are left to NumPy.
 Errors against mpmath, in units of the last place (ulp), over the whole range with subnormal numbers: exp 0.9, log 0.9,
-tanh 1.7, sin and cos 0.9 (tests/compiler/test_llvm_functions.py: below 2). NaN, infinities, zeros and their signs are
+tanh 1.7, sin and cos 0.9 (tests/compiler/llvm/test_functions.py: below 2). NaN, infinities, zeros and their signs are
 NumPy's. The coefficients are Chebyshev fits (``mpmath.chebyfit``) of what is named beside them.
 """
 
