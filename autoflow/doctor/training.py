@@ -252,8 +252,11 @@ def examine_turns(step: Callable[[], Any], roots: tuple[Any, ...]) -> Diagnosis:
     if len(charts) == TURNS and not stopped:
         used = [x for x in reachable(*roots) if issubclass(type(x), Optimiser)]
         # An optimiser that has not been heard of has its turn in later runs.
-        trained = [p for o in used for p in o.parameters if p.requires_grad and id(p) in turns[-1].histories]
-        known = {key for t in turns for key in t.sums}
+        histories = turns[-1].histories
+        trained = [p for o in used for p in o.parameters if p.requires_grad and id(p) in histories]
+        # A gradient that is there when an optimiser makes its step may be the program's own, of plain arrays.
+        own = [k for k, x in histories.items() if any([e.letter == "S" and e.size is not None for e in x.events])]
+        known = {key for t in turns for key in t.sums} | {*own}
         namesakes = {x.name for t in turns for x in t.variables.values()} if known.isdisjoint(map(id, trained)) else ()
         missing = [p for p in trained if id(p) not in known and p.name not in namesakes]
         findings += unreached(charts[0], missing, turns[0].variables, *codes_of(*roots))
@@ -531,7 +534,7 @@ def is_loss(chart: Chart, x: Any, sign: float) -> bool:
     letter may be that of a reward: with it something is added up that is only made small. ``sign``: of the record's
     own gradient."""
     name, function = chart.called(x)
-    around = code_of(x).co_name if x is chart.start else ""  # -x in it is the loss, not x
+    around = getattr(code_of(x), "co_name", "") if x is chart.start else ""  # -x in it is the loss, not x
     return any(map(LOSS.search, (name, function, around))) or (
         LETTER.fullmatch(name) is not None and any([is_misfit(chart, flow, sign) for flow, _ in chart.terms()])
     )

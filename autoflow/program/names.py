@@ -48,7 +48,8 @@ class Naming:
         self.keys: dict[int, tuple[Any, str]] = {}  # records (ids) -> the name that each has, and its space
         self.whole: set[int] = set()  # ids of records that are the value of their expression,
         self.parts: set[int] = set()  # of those that go on with the execution that another began,
-        self.based: set[int] = set()  # and of writes into a view, which another one writes into its base
+        self.based: set[int] = set()  # of writes into a view, which another one writes into its base,
+        self.carried: set[int] = set()  # and of those others
         self.calls: dict[int, str] = {}  # what calls return that are part of an expression
         self.given: dict[tuple[Any, str], list[Any]] = {}  # (its space, a name) -> the records that it was given to
         self.numbered: dict[tuple[Any, str], int] = {}  # the same -> the last number that a leaf of that name has, or 0
@@ -206,7 +207,7 @@ class Naming:
     def fits(record: Any, slot: int, found: Expression) -> bool:
         """Are the operands of a record those that the expression shows? A function that is composed of others makes
         several records; only the first use is known, and only if there is one operand."""
-        if is_one(record, found) or slot >= len(record.parents):
+        if is_one(record, found) or slot >= len(record.parents) or is_carried(record):
             return is_one(record, found)
         p = record.parents[slot]
         is_inside = getattr(p, "place", None) is record.place and p.last == record.last
@@ -225,25 +226,27 @@ class Naming:
         for _, group in groupby(by_call, key=lambda r: (id(r.place), r.last)):
             run = list(group)
             found = self.expressions[id(run[0])]
+            self.carried.update([id(r) for r in run if is_carried(r)])
+            own = [r for r in run if id(r) not in self.carried]
             if found is not None and found.is_write:
                 self.find_writes(run)
-            elif len(run) == 1 or all([is_one(r, found) for r in run]):
-                self.whole.update(map(id, run))
+            elif len(own) == 1 or all([is_one(r, found) for r in own]):
+                self.whole.update(map(id, own))
             else:
-                used = {id(p) for r in run for p in r.parents}
-                left = [id(r) for r in run if id(r) not in used]
-                self.parts.update(map(id, run[1:]))  # it may be one execution
+                used = {id(p) for r in own for p in r.parents}
+                left = [id(r) for r in own if id(r) not in used]
+                self.parts.update(map(id, own[1:]))  # it may be one execution
                 self.whole.update(left if len(left) == 1 else ())
 
     def find_writes(self, run: list[Any]) -> None:
         """The same of ``u[1:] -= v``: a write into a view is written into its base by a record of its own, as is the
         number that ``u[0] -= v`` makes."""
-        self.whole.update(map(id, run))
+        self.whole.update({id(r) for r in run} - self.carried)
         for r in [r for r in run if r.rule.name in BASES and r.parents[1] is not None]:
             found, value = self.expression(r), self.expression(r.parents[1])
             if found is not None and value is not None and value.node is found.statement:
                 self.parts.add(id(r))
-                self.based.add(id(r.parents[1]))
+                self.based.update({id(r.parents[1])} - self.carried)
 
     def name_records(self) -> None:
         """Targets, numbered where a name is given more than once in one call; else as they are used."""
@@ -267,18 +270,21 @@ class Naming:
 
     def give_target(self, r: Any, found: Expression) -> bool:
         """Name a record by the target of its expression, if it has one."""
-        target, before = found.target, r.parents[0]
-        if id(r) not in self.whole or id(r) in self.based:
+        target, before, given = found.target, r.parents[0], id(r) in self.carried
+        if id(r) in self.based or not (given or id(r) in self.whole):
             return False
+        is_base = given and (r.parents[1].rule.name in BASES or not found.is_write)  # of what is written into
         node = getattr(found.node, "target", found.node)
         if found.is_write and (found.stores or id(r) in self.parts):
             target = [written(node.value)] if isinstance(node, ast.Subscript) else None
             code = function_around(r.place).code if type(r.place) is Activation else r.place
-            given = target is None or target[0] in code.co_varnames[: code.co_argcount]
-            if before is not None and id(before) in self.keys and given:
-                key, text = self.keys[id(r)] = self.keys[id(before)]  # another one's array, or one without a name here
-                self.given[key, text].append(r)
-                return True
+            given |= target is None or target[0] in code.co_varnames[: code.co_argcount]
+        if given and id(before) in self.keys:  # another one's array, one without a name here, or what a view looks at
+            key, text = self.keys[id(r)] = self.keys[id(before)]
+            self.given[key, text].append(r)
+            return True
+        if is_base:
+            return False
         if target is RETURNED and type(r.place) is Activation:
             name, call = self.returned(r.place, r)
         else:
@@ -388,7 +394,7 @@ def space_of(place: Any, text: str) -> Any:
 
 def is_one(record: Any, found: Expression | None) -> bool:
     """Does each execution of the expression make one record?"""
-    return found is not None and is_of(found, record.rule.name)
+    return found is not None and is_of(found, record.rule.name) and not is_carried(record)
 
 
 def is_of(found: Expression, operation: str) -> bool:
@@ -396,6 +402,13 @@ def is_of(found: Expression, operation: str) -> bool:
     if found.is_call:
         return found.called in (operation, SYNONYMS.get(operation))
     return isinstance(found.node, ONE)
+
+
+def is_carried(record: Any) -> bool:
+    """Is it a write into a view, once more, for the array that the view looks at? (See ``plan_rebinding``.)"""
+    value = record.parents[1] if record.rule.name in BASES else None
+    beside = (getattr(value, "place", None), getattr(value, "last", 0), getattr(value, "number", 0) + 1)
+    return beside == (record.place, record.last, record.number)
 
 
 BASES = ("setitem", "put_view")  # what a write into a view is for its base
