@@ -246,7 +246,8 @@ class Naming:
             found, value = self.expression(r), self.expression(r.parents[1])
             if found is not None and value is not None and value.node is found.statement:
                 self.parts.add(id(r))
-                self.based.update({id(r.parents[1])} - self.carried)
+                if not isinstance(getattr(value.node, "target", None), ast.Name):
+                    self.based.update({id(r.parents[1])} - self.carried)
 
     def name_records(self) -> None:
         """Targets, numbered where a name is given more than once in one call; else as they are used."""
@@ -275,11 +276,14 @@ class Naming:
             return False
         is_base = given and (r.parents[1].rule.name in BASES or not found.is_write)  # of what is written into
         node = getattr(found.node, "target", found.node)
-        if found.is_write and (found.stores or id(r) in self.parts):
-            target = [written(node.value)] if isinstance(node, ast.Subscript) else None
+        is_item = found.stores or id(r) in self.parts
+        if found.is_write and (is_item or r.shape != ()):
+            if is_item:
+                target = [written(node.value)] if isinstance(node, ast.Subscript) else None
             code = function_around(r.place).code if type(r.place) is Activation else r.place
             given |= target is None or target[0] in code.co_varnames[: code.co_argcount]
-        if given and id(before) in self.keys:  # another one's array, one without a name here, or what a view looks at
+        if given and before in self.given.get(self.keys.get(id(before), ()), [])[-1:]:
+            # Another one's array, one without a name here, or what a view looks at; if its name is still its own.
             key, text = self.keys[id(r)] = self.keys[id(before)]
             self.given[key, text].append(r)
             return True
