@@ -252,11 +252,10 @@ def examine_turns(step: Callable[[], Any], roots: tuple[Any, ...]) -> Diagnosis:
     if len(charts) == TURNS and not stopped:
         used = [x for x in reachable(*roots) if issubclass(type(x), Optimiser)]
         # An optimiser that has not been heard of has its turn in later runs.
-        histories = turns[-1].histories
-        trained = [p for o in used for p in o.parameters if p.requires_grad and id(p) in histories]
+        trained = [p for o in used for p in o.parameters if p.requires_grad and id(p) in turns[-1].histories]
         # A gradient that is there when an optimiser makes its step may be the program's own, of plain arrays.
-        own = [k for k, x in histories.items() if any([e.letter == "S" and e.size is not None for e in x.events])]
-        known = {key for t in turns for key in t.sums} | {*own}
+        own = {k for k, x in turns[-1].histories.items() for e in x.events if e.letter == "S" and e.size is not None}
+        known = own.union(*[t.sums for t in turns])
         namesakes = {x.name for t in turns for x in t.variables.values()} if known.isdisjoint(map(id, trained)) else ()
         missing = [p for p in trained if id(p) not in known and p.name not in namesakes]
         findings += unreached(charts[0], missing, turns[0].variables, *codes_of(*roots))
