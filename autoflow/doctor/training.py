@@ -253,7 +253,9 @@ def examine_turns(step: Callable[[], Any], roots: tuple[Any, ...]) -> Diagnosis:
         used = [x for x in reachable(*roots) if issubclass(type(x), Optimiser)]
         # An optimiser that has not been heard of has its turn in later runs.
         trained = [p for o in used for p in o.parameters if p.requires_grad and id(p) in turns[-1].histories]
-        known = {key for t in turns for key in t.sums}
+        # A gradient that is there when an optimiser makes its step may be the program's own, of plain arrays.
+        own = {k for k, x in turns[-1].histories.items() for e in x.events if e.letter == "S" and e.size is not None}
+        known = own.union(*[t.sums for t in turns])
         namesakes = {x.name for t in turns for x in t.variables.values()} if known.isdisjoint(map(id, trained)) else ()
         missing = [p for p in trained if id(p) not in known and p.name not in namesakes]
         findings += unreached(charts[0], missing, turns[0].variables, *codes_of(*roots))
@@ -531,7 +533,7 @@ def is_loss(chart: Chart, x: Any, sign: float) -> bool:
     A single letter may mean a reward, so then it must be a sum of terms that are only made small. ``sign``: of the
     record's own gradient."""
     name, function = chart.called(x)
-    around = code_of(x).co_name if x is chart.start else ""  # -x in it is the loss, not x
+    around = getattr(code_of(x), "co_name", "") if x is chart.start else ""  # -x in it is the loss, not x
     return any(map(LOSS.search, (name, function, around))) or (
         LETTER.fullmatch(name) is not None and any([is_misfit(chart, flow, sign) for flow, _ in chart.terms()])
     )

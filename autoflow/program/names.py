@@ -47,10 +47,11 @@ class Naming:
         self.names: dict[int, str] = {}
         self.keys: dict[int, tuple[Any, str]] = {}  # records (ids) -> the name that each has, and its space
         self.whole: set[int] = set()  # ids of records that are the value of their expression,
-        self.parts: set[int] = set()  # of those that go on with the execution that another began,
-        self.based: set[int] = set()  # and of writes into a view, which another one writes into its base
+        self.based: set[int] = set()  # of writes into a view, which another one writes into its base,
+        self.carried = {id(r) for r in self.records if is_carried(r)}  # of those others,
+        self.parts = {*self.carried}  # and of all that go on with the execution that another began
         self.calls: dict[int, str] = {}  # what calls return that are part of an expression
-        self.given: dict[tuple[Any, str], list[Any]] = {}  # (its space, a name) -> the records that it was given to
+        self.given: dict[Any, list[Any]] = {}  # (its space, a name) -> the records that it was given to
         self.numbered: dict[tuple[Any, str], int] = {}  # the same -> the last number that a leaf of that name has, or 0
         self.latest = {(whole(r.place), r.last): r.number for r in self.records}  # of each instruction of a call
         self.find_wholes()
@@ -67,8 +68,7 @@ class Naming:
 
     def name(self, x: Any) -> str | None:
         """The name of a record or a leaf in the program; None if it has no name there."""
-        is_known = id(x) in self.names or id(x) in self.expressions
-        if not is_known and hasattr(x, "_place"):  # a Constant: nothing flows to it
+        if hasattr(x, "_place") and id(x) not in self.names and id(x) not in self.expressions:  # a Constant
             text = self.stored(self.expression(x), *x._place)
             self.names.update({} if text is None else {id(x): ending(text, 1)})
         return self.names.get(id(x))
@@ -80,7 +80,7 @@ class Naming:
 
     def operand_text(self, record: Any, slot: int, exact: bool = False) -> str | None:
         """The name of an operand where it is used. ``exact``: where the expression is nothing but this operation."""
-        found = self.expression(record)
+        found = self.expression(record) if id(record) not in self.carried else None
         fits = found is not None and (is_one(record, found) if exact else self.fits(record, slot, found))
         if found is None or not fits:
             return None
@@ -90,7 +90,7 @@ class Naming:
 
     def operand_source(self, record: Any, slot: int) -> str | None:
         """The expression of an operand where it is used, if what is around it is nothing but this operation."""
-        found = self.expression(record)
+        found = self.expression(record) if id(record) not in self.carried else None
         parts = found.operands() if found is not None and is_one(record, found) and not found.sequence else ()
         return written(parts[slot]) if slot < len(parts) else None
 
@@ -102,8 +102,7 @@ class Naming:
     def write(self, record: Any) -> str:
         """The statement that writes a record's value into an array: ``f[1:] −= …``; empty if no statement does."""
         found = self.expression(record)
-        statement = found.statement if found is not None else None
-        if found is None or statement is None:
+        if found is None or (statement := found.statement) is None:
             return ""
         target, value, sign = found.node, written(statement.value), ""
         if isinstance(statement, ast.AugAssign):
@@ -221,29 +220,23 @@ class Naming:
     def find_wholes(self) -> None:
         """Which records are the value of their expression. In a function that is composed of others it is the one that
         none of the others uses; if there are several, the value is not a record."""
-        by_call = sorted(self.records, key=lambda r: id(r.place))
-        for _, group in groupby(by_call, key=lambda r: (id(r.place), r.last)):
+        own = sorted([r for r in self.records if id(r) not in self.carried], key=lambda r: id(r.place))
+        for _, group in groupby(own, key=lambda r: (id(r.place), r.last)):
             run = list(group)
             found = self.expressions[id(run[0])]
-            if found is not None and found.is_write:
-                self.find_writes(run)
-            elif len(run) == 1 or all([is_one(r, found) for r in run]):
+            if len(run) == 1 or (found is not None and found.is_write) or all([is_one(r, found) for r in run]):
                 self.whole.update(map(id, run))
             else:
                 used = {id(p) for r in run for p in r.parents}
                 left = [id(r) for r in run if id(r) not in used]
                 self.parts.update(map(id, run[1:]))  # it may be one execution
                 self.whole.update(left if len(left) == 1 else ())
-
-    def find_writes(self, run: list[Any]) -> None:
-        """The same of ``u[1:] -= v``: a write into a view is written into its base by a record of its own, as is the
-        number that ``u[0] -= v`` makes."""
-        self.whole.update(map(id, run))
-        for r in [r for r in run if r.rule.name in BASES and r.parents[1] is not None]:
-            found, value = self.expression(r), self.expression(r.parents[1])
+        for r in [r for r in self.records if r.rule.name in BASES and r.parents[1] is not None]:
+            found, value = self.expressions[id(r)], self.expression(r.parents[1])
             if found is not None and value is not None and value.node is found.statement:
-                self.parts.add(id(r))
-                self.based.add(id(r.parents[1]))
+                self.parts.add(id(r))  # u[1:] -= v writes a view into its base, and u[0] -= v the number that it makes
+                if not isinstance(found.statement.target, ast.Name):
+                    self.based.update({id(r.parents[1])} - self.carried)
 
     def name_records(self) -> None:
         """Targets, numbered where a name is given more than once in one call; else as they are used."""
@@ -267,22 +260,26 @@ class Naming:
 
     def give_target(self, r: Any, found: Expression) -> bool:
         """Name a record by the target of its expression, if it has one."""
-        target, before = found.target, r.parents[0]
-        if id(r) not in self.whole or id(r) in self.based:
+        target, before, given = found.target, r.parents[0], id(r) in self.carried
+        if id(r) in self.based or not (given or id(r) in self.whole):
             return False
+        is_base = given and (r.parents[1].rule.name in BASES or not found.is_write)  # of what is written into
         node = getattr(found.node, "target", found.node)
-        if found.is_write and (found.stores or id(r) in self.parts):
-            target = [written(node.value)] if isinstance(node, ast.Subscript) else None
-            code = function_around(r.place).code if type(r.place) is Activation else r.place
-            given = target is None or target[0] in code.co_varnames[: code.co_argcount]
-            if before is not None and id(before) in self.keys and given:
-                key, text = self.keys[id(r)] = self.keys[id(before)]  # another one's array, or one without a name here
-                self.given[key, text].append(r)
-                return True
-        if target is RETURNED and type(r.place) is Activation:
+        is_item = found.stores or id(r) in self.parts
+        if found.is_write and (is_item or r.shape != ()):
+            if is_item:
+                target = [written(node.value)] if isinstance(node, ast.Subscript) else None
+            code = getattr(function_of(r.place), "code", r.place)
+            given |= target is None or target_text(target) in code.co_varnames[: code.co_argcount]
+        if given and before in self.given.get(self.keys.get(id(before)), [])[-1:]:
+            # Another one's array, one without a name here, or what a view looks at; if its name is still its own.
+            key, text = self.keys[id(r)] = self.keys[id(before)]
+            self.given[key, text].append(r)
+            return True
+        if target is RETURNED and type(r.place) is Activation and not is_base:
             name, call = self.returned(r.place, r)
         else:
-            name, call = target_text(target), function_of(r.place)
+            name, call = None if is_base else target_text(target), function_of(r.place)
         if name is not None and call is None:
             self.calls[id(r)] = name
         elif name is not None:
@@ -298,15 +295,13 @@ class Naming:
             return None, None
         if above.target is RETURNED:
             return self.returned(called.parent, r, depth + 1)
-        text = target_text(above.target)
-        if text is not None:
+        if (text := target_text(above.target)) is not None:
             return text, function_of(called.parent)
         return (above.text, None) if isinstance(above.node, ast.Call) else (None, None)
 
     def unpack(self, group: Sequence[Any]) -> None:
         """``u, v = np.split(x, 2)``: one record of the array for each name."""
-        found = self.expressions[id(group[0])]
-        target = found.target if found is not None else None
+        target = getattr(self.expressions[id(group[0])], "target", None)
         node: Any = target[0] if isinstance(target, list) and len(target) == 1 else None
         if not isinstance(node, (ast.Tuple, ast.List)) or any([isinstance(x, ast.Starred) for x in node.elts]):
             return
@@ -340,8 +335,7 @@ class Naming:
             around[id(outer.whole)], outer = outer, outer.parent
         found = set()
         for user, slot in self.users.get(id(r), ()):
-            text = self.operand_text(user, slot)
-            call = whole(user.place)
+            text, call = self.operand_text(user, slot), whole(user.place)
             if call is whole(r.place) or id(call) not in around or text is None or not text.isidentifier():
                 return None
             found.add((function_of(user.place), text))
@@ -351,11 +345,10 @@ class Naming:
         """``f``; or ``f₁``, ``f₂`` where it is assigned or written again."""
         said = [(x._place[0], x._name) for x in self.leaves if getattr(x, "_name", None)]
         taken = self.numbered.keys() | {(space_of(place, name), name) for place, name in said}
-        for (space, text), records in self.given.items():
-            alone = len(records) == 1 and (space, text) not in taken
-            in_order = sorted(records, key=lambda r: int(r.number))
-            for k, r in enumerate(in_order, 1 + self.numbered.get((space, text), 0)):
-                own = self.with_object(text, r.place)
+        for key, records in self.given.items():
+            alone = len(records) == 1 and key not in taken
+            for k, r in enumerate(sorted(records, key=lambda r: int(r.number)), 1 + self.numbered.get(key, 0)):
+                own = self.with_object(key[1], r.place)
                 self.names[id(r)] = own if alone else own + str(k).translate(SUBSCRIPTS)
 
 
@@ -396,6 +389,12 @@ def is_of(found: Expression, operation: str) -> bool:
     if found.is_call:
         return found.called in (operation, SYNONYMS.get(operation))
     return isinstance(found.node, ONE)
+
+
+def is_carried(record: Any) -> bool:
+    """Is it a write into a view, once more, for the array that the view looks at? (See ``plan_rebinding``.)"""
+    x: Any = record.parents[1] if record.rule.name in BASES else None
+    return hasattr(x, "last") and (x.place, x.last, x.number + 1) == (record.place, record.last, record.number)
 
 
 BASES = ("setitem", "put_view")  # what a write into a view is for its base

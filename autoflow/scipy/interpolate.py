@@ -229,6 +229,8 @@ if hasattr(_bsplines, "_lsq_solve_qr"):  # from SciPy 1.15 on; and from 1.17 on 
     COPIES[id(_bsplines._lsq_solve_qr)] = least_squares
 if hasattr(_rbfinterp, "_rbfinterp_xp"):
     COPIES[id(_rbfinterp._rbfinterp_np)] = Library(_rbfinterp._rbfinterp_xp)
+    # This is 0 at 0 without a warning, as in C.
+    COPIES[id(_rbfinterp._rbfinterp_xp.thin_plate_spline)] = lambda r, xp: r**2 * xp.log(xp.where(r == 0, 1.0, r))
 globals().update({name: never_lost(COPIES.find(getattr(theirs, name))) for name in CLASSES})
 __getattr__, __dir__ = mirrored(globals())
 load_rules()

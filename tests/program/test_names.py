@@ -650,6 +650,28 @@ def test_a_write_is_one_card(place):
     assert cards == ["y₁", "y[place] −= v", "y₂*y₂", "z"]
 
 
+VIEWS = "A[1]", "A.T[2]", "A.reshape(4, 3, 2)[1]", "A[:, 1:].swapaxes(0, 2)", "np.einsum('iij->ij', A[:, :2])"
+WRITES = ("v[0] = y", "v[0, 0] += y", "v[:1] *= y", "v[0] -= 2.0", "v *= y", "u = v[1:]\nu[0, 0] -= y", "v[1][0] = y",
+          "u = np.add(v, y, out=v)", "for u in v: u[0] = y", "u = v.T\nu += 2.0", "v.T[0] += y",
+          "f(v)", "f(A)", "w = v\nv = 2.0 * v\nw[0] = y")  # fmt: skip
+
+
+@pytest.mark.parametrize("write", WRITES)
+@pytest.mark.parametrize("view", VIEWS)
+def test_an_array_into_which_a_view_is_written_keeps_its_name(view, write, tmp_path):
+    file, names = tmp_path / "program.py", {"x": af.Variable(np.ones((2, 3, 4))), "y": af.Variable(3.0), "np": np}
+    file.write_text(f"def f(q): q *= y; q[0] += y\nA = x * 1.0\nv = {view}\n{write}\nz = A * 2.0\n")
+    exec(compile(file.read_text(), file, "exec"), names)
+    records = sorted([r for r in ancestors(names["z"].grad_fn) if r.parents], key=lambda r: r.number)
+    program = Naming(records)
+    found = {(name.rstrip("₀₁₂₃₄₅₆₇₈₉"), r.shape) for r in records if (name := program.name(r))}
+    shapes = {name: names[name].shape for name, _ in found if name in names}
+    assert {("A", (2, 3, 4)), ("z", (2, 3, 4))} <= found
+    assert "q" not in dict(found)
+    assert {(name, shapes.get(name, shape)) for name, shape in found} == found
+    assert program.name(names["A"].grad_fn).startswith("A")
+
+
 def test_comments_are_no_part_of_an_expression():
     x = af.Variable(2.0, name="x")
     y = (x  # the "input"

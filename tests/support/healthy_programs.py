@@ -837,3 +837,27 @@ def slopes_at_points_one_after_another() -> Any:
 def sigmoids_in_a_chain() -> Any:
     h = weights(20, name="h")
     return np.sum(nn.sigmoid(nn.sigmoid(nn.sigmoid(h))))
+
+
+for derivative in (af.grad, af.jacobian, lambda f: lambda w: af.vjp(f, w)[1](1.0)):
+
+    @healthy
+    def an_optimiser_that_is_given_gradients(derivative: Callable[[Any], Any] = derivative) -> Any:
+        opt = af.optim.Adam([weights(3, name="w")], lr=0.01)
+
+        def step() -> None:
+            opt.parameters[0].grad = np.reshape(derivative(error)(opt.parameters[0].value), 3)
+            opt.step()
+
+        return step
+
+
+@healthy
+def steps_by_second_derivatives() -> Any:
+    w = weights(3, name="w")
+
+    def step() -> None:
+        gradient, curvature = af.grad(error)(w.value), af.hessian(error)(w.value)
+        w.value -= 0.01 * np.linalg.solve(curvature + np.eye(3), gradient)
+
+    return step
