@@ -844,6 +844,8 @@ SET = {
     "property": ("class C: p=functools.cached_property(lambda self: 2.)\nN=C()", "N.p", "vars(N)", "vars(N).clear()"),
     "name": ("V=af.Variable(1.)", "V.name='a'", "V.name", "V.name='b'"),
     "gradient": ("V=af.Variable(1.)", "V.grad=2.", "V.grad", "V.grad=None"),
+    "a pass": ("V=af.Variable(2.)", "(V*V).backward()", "V.grad", "V.grad=None"),
+    "an attribute by text": ("def g(): pass", "setattr(g,'a%d'%len(vars(g)),1)", "vars(g)", "pass"),
     "no gradient": ("V=af.Variable(1.)", "V.zero_grad()", "V.grad", "V.grad=3."),
     "frozen": ("V=af.Variable(1.)", "V.requires_grad=False", "V.requires_grad", "V.requires_grad=True"),
 }  # fmt: skip

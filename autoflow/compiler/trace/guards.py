@@ -100,7 +100,7 @@ class Guards:
         self.search(self.roots, [edge for x in self.roots if isinstance(x, type) for edge in reachable.making(x)])
         if not reachable.ENVIRONMENT.isdisjoint(self.named):
             self.search([os.environ], [])
-        names = self.named | {"grad"} if "zero_grad" in self.named else self.named
+        names = self.named if self.named.isdisjoint(("backward", "zero_grad")) else {"grad", *self.named}
         asked = [name for name in ATTRIBUTES if name in names or reachable.BY_TEXT & names]
         nodes = {id(x): x for x in self.reached() if isinstance(x, NodeRole)}.values() if asked else ()
         self.attributes = [(ATTRIBUTES[name], x, name, ATTRIBUTES[name](x, name)) for x in nodes for name in asked]
