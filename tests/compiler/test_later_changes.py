@@ -121,6 +121,13 @@ PROGRAMS = {
     "C's array": ("return x*N[1]", "import ctypes\nN=(ctypes.c_int*2)(1,2)", "N[1]=3"),
     "C's structure": ("return x*N.a",
         "import ctypes\nclass C(ctypes.Structure):\n _fields_=[('a',ctypes.c_double)]\nN=C(2.)", "N.a=3."),
+    "all attributes": ("return x*N.a", "N=argparse.Namespace(a=2.)", "N.__dict__={'a':3.}"),
+    "all of a function": ("return x*g.a", "def g(): pass\ng.a=2.", "g.__dict__={'a':3.}"),
+    "memory map": ("return x*N[0]", "import mmap\nN=mmap.mmap(-1,8);N[0]=2", "N[0]=3"),
+    "text in memory": ("return x*len(N.getvalue())", "import io\nN=io.StringIO('ab')", "N.write('abc')"),
+    "bytes in memory": ("return x*N.getvalue()[0]", "import io\nN=io.BytesIO(b'ab')", "N.write(b'c')"),
+    "event": ("return x*(3 if N.is_set() else 2)", "N=threading.Event()", "N.set()"),
+    "command": ("return x*len(sys.argv)", "sys.argv=['a']", "sys.argv.append('b')"),
     "namespace del": ("return x*(2 if hasattr(N,'a') else 3)", "N=types.SimpleNamespace(a=2.)", "del N.a"),
     "hasattr add": ("return x*(3 if hasattr(N,'a') else 2)", "N=types.SimpleNamespace()", "N.a=3."),
     "hasattr of a class": ("return x*(3 if hasattr(C,'a') else 2)", "class C: pass", "C.a=3."),
@@ -548,7 +555,7 @@ PROGRAMS |= {
     ),
 }  # fmt: skip
 # Not seen: what replaces classes of objects, state of libraries, texts of objects.
-UNSEEN = {"class swap", "decimal ctx", "fraction", "argv"}
+UNSEEN = {"class swap", "decimal ctx", "fraction"}
 REFUSED = {"global add", "sys.modules", "pickle"}  # for the doors that they name
 # Programs that do not read the clock, although something near them does.
 CLOCKS = "import time\nclass C:\n a=2.\n def __init__(self): self.t=time.time()\n def tick(self): return time.time()\n"

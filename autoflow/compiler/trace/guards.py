@@ -146,8 +146,12 @@ class Guards:
             self.named |= given
             self.called |= given
             self.note(child)
-            if not (isinstance(child, OPAQUE) or reachable.foreign(child)):
+            if isinstance(child, OPAQUE):
+                continue
+            if not reachable.foreign(child):
                 queue += self.enter(child)
+            elif not isinstance(child, reachable.NAMED):
+                queue += reachable.numbers_of(child)
         ready = [edge for edge in self.waiting if self.is_named(edge[1][1])]
         self.waiting = [edge for edge in self.waiting if not self.is_named(edge[1][1])]
         for (_, is_handed_on, name), (container, key, child) in self.doors.items():  # by all names found by now
@@ -173,9 +177,9 @@ class Guards:
         holder = x.bit_generator if isinstance(x, np.random.Generator) else x  # of the state, which others may share
         if isinstance(array := array_in(x), (*ARRAYS, *BUFFERS)):
             self.contents.setdefault(id(array), (x, array, *reachable.reader(array)))
-        elif self.is_recorded:
+        if self.is_recorded or isinstance(array, ARRAYS):
             return
-        elif isinstance(holder, (*GENERATORS, np.random.SeedSequence)):
+        if isinstance(holder, (*GENERATORS, np.random.SeedSequence)):
             seeds = getattr(holder, "seed_seq", None)  # from which others are spawned
             for g in (holder, *([seeds] if hasattr(seeds, "state") else [])):
                 self.moving.append((g, partial(is_at, g, state_of(g)), True))
@@ -208,6 +212,8 @@ class Guards:
         if isinstance(scope := getattr(x, "__dict__", None), (dict, types.MappingProxyType)):
             sizes = self.sizes if isinstance(x, (type, types.FunctionType)) else self.others
             sizes.append((scope.__len__, len(scope)))
+            if scope and reachable.attributes_of(x) is scope:  # which may be replaced as a whole
+                self.places.append((object.__getattribute__, x, "__dict__", scope))
         self.classes.update(x.__mro__ if isinstance(x, type) else (), type(x).__mro__)
         return [*product([x], reachable.edges_of(x))]
 
