@@ -60,7 +60,7 @@ def map_leaves(x: Any, do: Callable[[Any], Any]) -> Any:
     """
     kind = type(x)
     if kind is tuple or kind is list:
-        return kind([map_leaves(v, do) for v in x])
+        return kind([map_leaves(v, do) if type(v) in NESTED else do(v) for v in x])
     if kind is dict:
         return {name: map_leaves(v, do) for name, v in x.items()}
     return slice(*map_leaves((x.start, x.stop, x.step), do)) if kind is slice else do(x)

@@ -317,10 +317,19 @@ def same_state(a: Any, b: Any) -> bool:
     return type(a) is type(b) and isinstance(a, (int, float, str, bytes, np.dtype)) and a == b
 
 
+def without_filling(x: Array) -> Array:
+    """x; of long doubles of 80 bits their bytes, without those that only fill up 96 or 128: these are random."""
+    if x.dtype.char not in "gG" or np.finfo(np.longdouble).nmant != 63:
+        return x
+    native = np.ascontiguousarray(x, x.dtype.newbyteorder("="))
+    return native.reshape(-1).view(np.uint8).reshape(-1, np.dtype(np.longdouble).itemsize)[:, :10]
+
+
 def same_bytes(a: np.ndarray, b: np.ndarray) -> bool:
     """Are two arrays of one dtype equal to the bit? (NaN is itself, and 0.0 is not -0.0.)"""
     if a.shape != b.shape:
         return False
+    a, b = without_filling(a), without_filling(b)
     if a.nbytes < CHUNK:
         return a.tobytes() == b.tobytes()
     if a.flags.f_contiguous and b.flags.f_contiguous:
@@ -338,7 +347,7 @@ PLAIN = (int, float, complex, bool, str, type(None), slice, type(...), np.generi
 
 def checksum(array: Array) -> int:
     """The checksum of the bytes of all elements in the order of their indices, however they lie in memory."""
-    return 0 if array.dtype.hasobject else zlib.crc32(np.ravel(array).view(np.uint8).data)
+    return 0 if array.dtype.hasobject else zlib.crc32(np.ravel(without_filling(array)).view(np.uint8).data)
 
 
 def mark(x: Any) -> Any:

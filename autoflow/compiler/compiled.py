@@ -11,13 +11,14 @@ import os
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable
+from contextvars import copy_context
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 
 from ..backends.duck_arrays import flat
-from ..backprop.snapshots import Snapshot
+from ..backprop.snapshots import Snapshot, others_run
 from ..base import pytree
 from ..base.errors import CompileError
 from ..base.modes import modes
@@ -144,12 +145,15 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
         eager = self.f(*args, **options)
         try:
             check_equal(eager, results, self.name, entry.accuracy, scale)
+            if not entry.guards_hold() and not others_run():
+                raise CompileError(f"the compiled {self.name} changes what it finds outside: {DIFFERS}")
         except CompileError as error:
             self.latest = None
             self.entries[key] = None if self.fallback else error
+            if not self.fallback or entry.calls == 1:  # the recording has already changed it once
+                before.restore()
             if self.fallback:
                 return eager
-            before.restore()
             raise
         found = [size_of_numbers(x) for x in pytree.tree_leaves(results) if has_dtype(x)]
         if self.how["verify"] == "second" and entry.calls > 1 and (any(found) or not found or entry.calls > MANY):
@@ -166,10 +170,10 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
         raises, too, is the user's; any other is ours, and counts as a refusal."""
         if isinstance(error, CompileError) and not self.fallback:
             raise error
-        before = Snapshot(self.f, args, options)
-        results = self.f(*args, **options)
         if self.fallback:
-            return results
+            return self.f(*args, **options)
+        before = Snapshot(self.f, args, options)
+        copy_context().run(self.f, *args, **options)
         before.restore()
         raise CompileError(
             f"the compiled {self.name} ended in {type(error).__name__}: {error}. Eager code does not: take the part "
@@ -194,7 +198,9 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
                 raise CompileError("an iterator that moves on while a function is recorded cannot be put back")
             kept = [x for x in flat(key[:2]) if type(x) is Same or (isinstance(x, type) and x.__module__ != "builtins")]
             others = [x.x if type(x) is Same else x for x in kept]
-            recorded = record(self.f, args, options, is_array, self.how["watch"], not self.refused, others)
+            # In a copy of the context: what the function sets in it is not there for a second run.
+            how = self.how["watch"], not self.refused, others
+            recorded = copy_context().run(record, self.f, args, options, is_array, *how)
             entry = Entry(recorded, args, options, self.how)
         except BaseException as error:  # eager code knows whether it is one of the user's
             before.restore()

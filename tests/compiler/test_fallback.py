@@ -1,6 +1,7 @@
 """Every refusal is a CompileError, so ``fallback=True`` always gives what eager code gives."""
 
 import contextlib
+import contextvars
 import copy
 import math
 import pickle
@@ -217,6 +218,7 @@ CHANGES = {
     "np.random": "z = x + np.random.normal(size=3)",
     "random": "z = x * random.random()",
     "a default": "z = kept(x)",
+    "a context variable": "VAR.set(VAR.get() + 1); z = x * VAR.get()",
     "a new attribute": "OBJECT.new = x; z = x * 2",
     "an element": "DICT.clear(); LIST[:] = [x]; z = x * 2",
     "flat": "ARRAY.flat[:] = 4; z = x * ARRAY",
@@ -237,6 +239,7 @@ def changed_by(change, around, how, calls=(1.0, 2.0, -1.0, 1.0)):
     scope = {
         "np": np, "random": random, "COUNT": 0, "LIST": [], "DICT": {}, "SET": set(), "ARRAY": np.ones(3),
         "OBJECT": types.SimpleNamespace(n=1), "RNG": np.random.default_rng(0),
+        "VAR": contextvars.ContextVar("VAR", default=0),
     }  # fmt: skip
     exec("def kept(x, seen=[]):\n  seen.append(1)\n  return x * len(seen)", scope)
     exec(f"def f(x, store):\n  {CHANGES[change]}\n  return {AROUND[around]}", scope)
@@ -251,6 +254,7 @@ def changed_by(change, around, how, calls=(1.0, 2.0, -1.0, 1.0)):
         sorted(vars(scope["OBJECT"])),
         scope["OBJECT"].n,
         scope["COUNT"],
+        scope["VAR"].get(),
     )
     drawn = scope["RNG"].random(), np.random.random(), random.random()
     return results, kept, drawn, scope["kept"].__defaults__, store

@@ -121,6 +121,13 @@ PROGRAMS = {
     "C's array": ("return x*N[1]", "import ctypes\nN=(ctypes.c_int*2)(1,2)", "N[1]=3"),
     "C's structure": ("return x*N.a",
         "import ctypes\nclass C(ctypes.Structure):\n _fields_=[('a',ctypes.c_double)]\nN=C(2.)", "N.a=3."),
+    "all attributes": ("return x*N.a", "N=argparse.Namespace(a=2.)", "N.__dict__={'a':3.}"),
+    "all of a function": ("return x*g.a", "def g(): pass\ng.a=2.", "g.__dict__={'a':3.}"),
+    "memory map": ("return x*N[0]", "import mmap\nN=mmap.mmap(-1,8);N[0]=2", "N[0]=3"),
+    "text in memory": ("return x*len(N.getvalue())", "import io\nN=io.StringIO('ab')", "N.write('abc')"),
+    "bytes in memory": ("return x*N.getvalue()[0]", "import io\nN=io.BytesIO(b'ab')", "N.write(b'c')"),
+    "event": ("return x*(3 if N.is_set() else 2)", "N=threading.Event()", "N.set()"),
+    "command": ("return x*len(sys.argv)", "sys.argv=['a']", "sys.argv.append('b')"),
     "namespace del": ("return x*(2 if hasattr(N,'a') else 3)", "N=types.SimpleNamespace(a=2.)", "del N.a"),
     "hasattr add": ("return x*(3 if hasattr(N,'a') else 2)", "N=types.SimpleNamespace()", "N.a=3."),
     "hasattr of a class": ("return x*(3 if hasattr(C,'a') else 2)", "class C: pass", "C.a=3."),
@@ -548,7 +555,7 @@ PROGRAMS |= {
     ),
 }  # fmt: skip
 # Not seen: what replaces classes of objects, state of libraries, texts of objects.
-UNSEEN = {"class swap", "decimal ctx", "fraction", "argv"}
+UNSEEN = {"class swap", "decimal ctx", "fraction"}
 REFUSED = {"global add", "sys.modules", "pickle"}  # for the doors that they name
 # Programs that do not read the clock, although something near them does.
 CLOCKS = "import time\nclass C:\n a=2.\n def __init__(self): self.t=time.time()\n def tick(self): return time.time()\n"
@@ -831,3 +838,41 @@ def test_what_code_reads_is_seen_wherever_the_code_stands(code, read):
 @pytest.mark.parametrize("text", ["str(A)", "repr(A)", "f'{A}'", "'{}'.format(A)", "np.array2string(A)", "f'{[A]}'"])
 def test_print_options_are_seen_where_a_text_of_an_array_counts(text):
     assert not is_stale(f"return x*len({text})", "A=np.array([1/3])", "np.set_printoptions(precision=2)")
+
+
+# What is there before, what a function sets in each call, what that is now, and what changes it.
+SET = {
+    "class": ("class C: n=0.", "C.k=5.", "vars(C).get('k')", "C.k=7."),
+    "function": ("def g(): pass", "g.k=5.", "vars(g)", "g.k=7."),
+    "function, gone": ("def g(): pass", "g.k=5.", "vars(g)", "vars(g).clear()"),
+    "object, gone": ("N=types.SimpleNamespace()", "N.k=5.", "vars(N)", "vars(N).clear()"),
+    "list with attributes": ("class L(list): pass\nN=L()", "N.k=5.", "vars(N)", "N.k=7."),
+    "global, gone": ("Q=5.", "global Q\nQ=5.", "globals().get('Q')", "globals().pop('Q',0)"),
+    "property": ("class C: p=functools.cached_property(lambda self: 2.)\nN=C()", "N.p", "vars(N)", "vars(N).clear()"),
+    "name": ("V=af.Variable(1.)", "V.name='a'", "V.name", "V.name='b'"),
+    "gradient": ("V=af.Variable(1.)", "V.grad=2.", "V.grad", "V.grad=None"),
+    "a pass": ("V=af.Variable(2.)", "(V*V).backward()", "V.grad", "V.grad=None"),
+    "an attribute by text": ("def g(): pass", "setattr(g,'a%d'%len(vars(g)),1)", "vars(g)", "pass"),
+    "no gradient": ("V=af.Variable(1.)", "V.zero_grad()", "V.grad", "V.grad=3."),
+    "frozen": ("V=af.Variable(1.)", "V.requires_grad=False", "V.requires_grad", "V.requires_grad=True"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SET)
+@pytest.mark.parametrize("changes", [(0, 0, 1, 1, 0, 1), (0, 1, 0, 1, 1, 1)])
+def test_what_a_function_sets_outside_is_set_by_each_call(name, changes):
+    setup, do, read, change = SET[name]
+    scopes = [{"af": af}, {"af": af}]
+    for scope in scopes:
+        exec(
+            f"{IMPORTS}{setup}\ndef f(x):\n" + "".join(f" {line}\n" for line in f"{do}\nreturn x*2".splitlines()), scope
+        )
+    eager, compiled = scopes[0]["f"], af.compile(scopes[1]["f"])
+    for is_changed in changes:
+        for f, scope in zip((eager, compiled), scopes, strict=True):
+            exec(change if is_changed else "pass", scope)
+            try:
+                f(X)
+            except CompileError:
+                return
+        assert eval(read, scopes[0]) == eval(read, scopes[1])

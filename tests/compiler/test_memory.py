@@ -3,6 +3,9 @@ through all of them. The compiled function agrees with NumPy, or is refused. Of 
 central differences.
 """
 
+import array
+import collections
+import contextlib
 import itertools
 import operator
 import os
@@ -425,3 +428,43 @@ def test_a_long_chain_of_views():
 
     for x in POINTS:
         np.testing.assert_allclose(af.compile(f)(x), np.sum((x + 1) ** 2))
+
+
+# What is given, to which calls, and what is then done with it.
+GIVEN = {
+    "axes": ("p = [1, 0]", ["y.transpose(p)", "np.moveaxis(y, p, [0, 1])"], "p.reverse()"),
+    "shape": ("p = [1, 3]", ["y[0].reshape(p)", "np.broadcast_to(y[:1], p)"], "p.reverse()"),
+    "index": ("i = Index()", ["y[i]", "y[i:] * 1", "y[0, i:]", "np.sum(y, i)"], "i.k = 1"),
+    "numbers": ("a = array.array('d', [0, 1, 2])", ["np.interp(y, a, [3.0, 1.0, 2.0])"], "a[0] = -5"),
+    "queue": ("a = collections.deque([0, 1, 2])", ["np.interp(y, a, [3.0, 1.0, 2.0])"], "a[0] = -5"),
+    "variable": ("k = 2", ["np.apply_along_axis(lambda v: v * k, 0, y)"], "k = 3"),
+    "number": ("k = 2", ["np.frompyfunc(lambda v: v * k, 1, 1)(y)"], "k = 3"),
+    "element": ("k = [2]", ["np.piecewise(y, [y < 9], [lambda v: v * k[0]])"], "k[0] = 3"),
+    "what it saw": ("k = []", ["np.piecewise(y, [y < 9], [lambda v: (k.append(v.sum()), v)[1]])"], "y = y * k[0]"),
+    "what it set": ("k = Index()", ["np.apply_along_axis(k, 0, y)"], "y = y * k.seen"),
+}  # fmt: skip
+
+
+class Index:
+    k = seen = 0
+
+    def __index__(self):
+        return self.k
+
+    def __call__(self, v):
+        self.seen = v.max()
+        return v
+
+
+@pytest.mark.parametrize("name", GIVEN)
+def test_a_call_keeps_what_it_was_given(name):
+    setup, calls, later = GIVEN[name]
+    for call in calls:
+        body = f"y = x * 1\n {setup}\n z = {call}\n {later}\n y += 1\n return y, z"
+        exec(f"def f(x):\n {body}", scope := {"np": np, "array": array, "collections": collections, "Index": Index})
+        compiled = af.compile(scope["f"])
+        for x in (POINTS[0], POINTS[0], POINTS[0] + 1.0):
+            x = np.subtract.outer(x[:3], 2 * x[:3])
+            with contextlib.suppress(CompileError):
+                for found, expected in zip(compiled(x), scope["f"](x), strict=True):
+                    np.testing.assert_array_equal(found, expected, call)

@@ -172,13 +172,15 @@ def types_of(function: np.ufunc, given: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def fitting_number(x: Any, a: Any, v: Value) -> Any:
-    """A Python number as a 0-d array of the other operand's dtype: the same result, without a conversion per call."""
+    """A Python number as a 0-d array of the other operand's dtype: the same result, without a conversion per call. (If
+    its truth is another one there, of a number close to 0, ``np.logical_or`` and the like tell the two apart.)"""
     if type(x) not in (int, float) or v.kind != UFUNC or len(v.args) != 2:
         return x
     dtype = (v.args[1] if v.args[0] is a else v.args[0]).dtype
     if dtype is None or dtype.kind != "f" or types_of(v.function, (dtype, dtype))[:2] != (dtype, dtype):
         return x
-    return np.asarray(x, dtype)
+    fitting = np.asarray(x, dtype)
+    return fitting if bool(fitting) is bool(x) else x
 
 
 NEVER = 1 << 60

@@ -82,6 +82,7 @@ class Guards:
         # How to read (None: an item), where, and what is there: also attributes of cells, functions and nodes.
         self.places: list[tuple[Callable[[Any, Any], Any] | None, Any, Any, Any]] = []
         self.others: list[tuple[Callable[[], Any], Any]] = []  # the called function, and its result
+        self.sizes: list[tuple[Callable[[], Any], Any]] = []  # how many attributes classes and functions have
         self.named: set[str] = set()  # all names in their code
         self.called: set[str] = set()  # those that it does not only ask for
         self.classes: set[type] = set()
@@ -99,7 +100,8 @@ class Guards:
         self.search(self.roots, [edge for x in self.roots if isinstance(x, type) for edge in reachable.making(x)])
         if not reachable.ENVIRONMENT.isdisjoint(self.named):
             self.search([os.environ], [])
-        asked = [name for name in ATTRIBUTES if name in self.named or reachable.BY_TEXT & self.named]
+        names = self.named if self.named.isdisjoint(("backward", "zero_grad")) else {"grad", *self.named}
+        asked = [name for name in ATTRIBUTES if name in names or reachable.BY_TEXT & names]
         nodes = {id(x): x for x in self.reached() if isinstance(x, NodeRole)}.values() if asked else ()
         self.attributes = [(ATTRIBUTES[name], x, name, ATTRIBUTES[name](x, name)) for x in nodes for name in asked]
         for *_, value in self.attributes:
@@ -144,8 +146,12 @@ class Guards:
             self.named |= given
             self.called |= given
             self.note(child)
-            if not (isinstance(child, OPAQUE) or reachable.foreign(child)):
+            if isinstance(child, OPAQUE):
+                continue
+            if not reachable.foreign(child):
                 queue += self.enter(child)
+            elif not isinstance(child, reachable.NAMED):
+                queue += reachable.numbers_of(child)
         ready = [edge for edge in self.waiting if self.is_named(edge[1][1])]
         self.waiting = [edge for edge in self.waiting if not self.is_named(edge[1][1])]
         for (_, is_handed_on, name), (container, key, child) in self.doors.items():  # by all names found by now
@@ -171,9 +177,9 @@ class Guards:
         holder = x.bit_generator if isinstance(x, np.random.Generator) else x  # of the state, which others may share
         if isinstance(array := array_in(x), (*ARRAYS, *BUFFERS)):
             self.contents.setdefault(id(array), (x, array, *reachable.reader(array)))
-        elif self.is_recorded:
+        if self.is_recorded or isinstance(array, ARRAYS):
             return
-        elif isinstance(holder, (*GENERATORS, np.random.SeedSequence)):
+        if isinstance(holder, (*GENERATORS, np.random.SeedSequence)):
             seeds = getattr(holder, "seed_seq", None)  # from which others are spawned
             for g in (holder, *([seeds] if hasattr(seeds, "state") else [])):
                 self.moving.append((g, partial(is_at, g, state_of(g)), True))
@@ -203,8 +209,11 @@ class Guards:
                 self.called |= reachable.names_of(x.__code__).called
         elif isinstance(x, classmethod) or (hasattr(type(x), "__get__") and is_users(type(x))):
             self.called.add("type")  # it may call its class, or the one that it is an attribute of
-        elif isinstance(getattr(x, "__dict__", None), dict):
-            self.others.append((x.__dict__.__len__, len(x.__dict__)))
+        if isinstance(scope := getattr(x, "__dict__", None), (dict, types.MappingProxyType)):
+            sizes = self.sizes if isinstance(x, (type, types.FunctionType)) else self.others
+            sizes.append((scope.__len__, len(scope)))
+            if scope and reachable.attributes_of(x) is scope:  # which may be replaced as a whole
+                self.places.append((object.__getattribute__, x, "__dict__", scope))
         self.classes.update(x.__mro__ if isinstance(x, type) else (), type(x).__mro__)
         return [*product([x], reachable.edges_of(x))]
 
@@ -217,8 +226,9 @@ class Guards:
             # If no code of the function's can have drawn, another thread has.
             elif not any([x is own for own in OWN]) or reachable.may_have_drawn(self.named, self.reached()):
                 yield f"draws random numbers: {SAME}. Draw them outside and pass them as an argument, {WAY_OUT}"
-        for container, key, child in self.edges:
-            if not is_equal(reachable.follow(container, key), child):
+        edges = [(reachable.follow, *edge) for edge in self.edges]
+        for read, container, key, child in (*edges, *self.attributes):
+            if not is_equal(read(container, key), child):
                 what = f"changes {item_name(container, key)}, which it found outside"
                 yield f"{what}: {ONCE}. Make it an argument and a result, {WAY_OUT}"
         for container, elements in self.collections:
@@ -230,6 +240,10 @@ class Guards:
             if read() != mark:
                 what = f"an array of shape {x.shape}" if isinstance(x, np.ndarray) else f"a {type(x).__name__}"
                 yield f"writes into {what} from outside: {ONCE}. Return the new array, {WAY_OUT}"
+
+    def has_new_attributes(self) -> bool:
+        """Has the function made globals or attributes, as a ``cached_property`` does?"""
+        return any([read() != mark for read, mark in (*self.others, *self.sizes)])
 
     def reached(self) -> list[Any]:
         """All objects that were found."""
@@ -342,4 +356,8 @@ def item_name(container: Any, key: Any) -> str:
         return "a variable of the function around it"
     if isinstance(container, types.MemberDescriptorType):
         return f"{container.__name__!r}"
-    return f"{key!r}" if isinstance(container, dict) else f"the element {key!r} of a {type(container).__name__}"
+    return (
+        f"{key!r}"
+        if isinstance(container, (dict, NodeRole))
+        else f"the element {key!r} of a {type(container).__name__}"
+    )

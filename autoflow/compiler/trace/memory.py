@@ -19,6 +19,7 @@ that a derivative needs and that have been overwritten, as in eager code.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -38,6 +39,11 @@ def write_down(run: Callable[..., Any], function: Any, args: Any, options: Any) 
     run.__name__ = getattr(function, "__name__", "call")
     run.written = function, args, options  # type: ignore[attr-defined]
     return run
+
+
+def as_index(v: Any) -> Any:
+    """The number that an object has for ``__index__``, which may be another one later; anything else as it is."""
+    return operator.index(v) if hasattr(type(v), "__index__") and not isinstance(v, (int, np.generic)) else v
 
 
 def set_items(x: Array, index: Any, new: Any) -> Array:

@@ -26,6 +26,8 @@ import contextvars
 import ctypes
 import dis
 import gc
+import io
+import mmap
 import random
 import re
 import sys
@@ -151,13 +153,21 @@ def attributes_of(x: Any) -> dict[str, Any]:
     return attributes if isinstance(attributes, dict) else {}
 
 
+def numbers_of(x: Any) -> list[Edge]:
+    """Numbers and texts among the attributes of an object of Python's own, as the flag of a ``threading.Event``."""
+    attributes = attributes_of(x)
+    return [(x, (attributes, name)) for name, value in attributes.items() if is_number(value)]
+
+
 def edges_of_module(module: Any, x: Any, wanted: Set[str]) -> list[Edge]:
     """What code with these names may mean by ``config.rate``, where config is a user's module: any name, if it looks
-    names up by text; but not a clock module in it: ``time`` is a common name. x : a function; or the module itself, if
-    code passes it on."""
+    names up by text; but not a clock module in it: ``time`` is a common name. In Python's own modules: lists, dicts and
+    sets. x : a function; or the module itself, if code passes it on."""
+    scope = vars(module)
+    if module.__name__ in sys.stdlib_module_names:  # such as sys.argv
+        return [(x, (scope, name)) for name in wanted & scope.keys() if type(scope[name]) in (list, dict, set)]
     if is_foreign(module.__name__):
         return []
-    scope = vars(module)
     more = [name for name in scope if name[:2] != "__" or name[-2:] != "__"] if BY_TEXT & wanted else []
     found = {*wanted, *more, "__getattr__"} & scope.keys()
     clocks = {k for k in found if isinstance(scope[k], types.ModuleType) and door_to(scope[k], wanted)}
@@ -324,8 +334,9 @@ def aliases(arrays: Iterable[Any]) -> tuple[int, ...]:
 # ---------------------------------------------------------------- contents: compared with what they were
 
 
+FILES = (io.BytesIO, io.StringIO, mmap.mmap)  # in memory
 SMALL = 4096  # bytes that are compared as one bytes object
-BUFFERS = (bytearray, array.array, memoryview, ctypes.c_int.__mro__[-2])  # the last: all that is C's
+BUFFERS = (bytearray, array.array, memoryview, ctypes.c_int.__mro__[-2], *FILES)  # the fourth: all that is C's
 COLLECTIONS = (list, *MAPPINGS, set, deque)
 CONTAINERS = (tuple, frozenset, *COLLECTIONS)
 ARRAYS: tuple[Any, ...] = (np.ndarray, np.void)  # the second: rows of structured arrays
@@ -380,7 +391,8 @@ def reader(x: Any) -> tuple[Callable[[], Any], Any]:
     if isinstance(x, ARRAYS) and x.nbytes > SMALL:
         before = x.copy(order="K")
         return lambda: same_bytes(x, before), True
-    read: Callable[[], Any] = x.tobytes if hasattr(x, "tobytes") else lambda: bytes(x)
+    whole: Callable[[], Any] = getattr(x, "tobytes", None) or getattr(x, "getvalue", lambda: bytes(x))
+    read = (lambda: x.closed or whole()) if isinstance(x, FILES) else whole
     return read, read()
 
 

@@ -130,6 +130,9 @@ def record(
             ignored = parameters.deciding_nothing(guards.edges)
         except Exception:
             program, tree = run_once(f, args, options, is_input, guards, waits)
+    if guards.has_new_attributes():
+        before, guards = guards, Guards(f, guards.roots[1:])
+        guards.named, guards.constants = before.named, before.constants
     outside = frozenset(guards.contents)
     guards.watch(program, ignored, watch)
     return Recorded(program, tree, guards, not ASKING.isdisjoint(guards.named), outside)
@@ -188,6 +191,13 @@ def run_once(
     guards.named |= {UNPROVED} if unproved else set()
     for what in guards.changes():
         raise CompileError(f"the compiled function {what}.")
+    for given in tape.given:
+        if given.has_new_attributes() or [*given.changes()]:
+            raise CompileError(
+                "a compiled function changes what it gave to a function of NumPy's, or what a function reads that it "
+                "gave to NumPy: each run would find what is left. Give a copy, or say af.compile(f, fallback=True)."
+            )
+    tape.given.clear()
     tape.settle()
     check_nothing_stays(tape, waits)
     return program, tree

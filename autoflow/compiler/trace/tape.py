@@ -26,21 +26,28 @@ from ...base.errors import CompileError
 from ...nodes.versions import WRITEABLE, Array
 from ...program.callers import caller
 from ...table.facts import FIXED, RAISING, of_kind
-from ..matching import CAPTURED, Nth, Value, layout_of
+from ..matching import CAPTURED, NUMBERS_AND_TEXT, Nth, Value, is_immutable, layout_of
 from ..program import NUMBERS, Program
 from .doubts import Abandoned, Reporting, check_class
-from .memory import write_down
+from .guards import Guards
+from .memory import as_index, write_down
 from .traced import Traced
 
 
-def strip(x: Any, found: list[Any]) -> Any:
-    """``x`` with a Place for each array, also inside tuples, lists, dicts and slices; ``found`` gets the arrays."""
+def strip(x: Any, found: list[Any], others: list[Any] | None = None) -> Any:
+    """A copy of ``x`` with a Place for each array, also inside tuples, lists, dicts and slices. ``found`` gets the
+    arrays, and ``others`` what may change and is no copy: functions made in the recording, objects."""
 
     def take(v: Any) -> Any:
-        if not isinstance(v, (Traced, np.ndarray)):
+        if isinstance(v, (Traced, np.ndarray)):
+            found.append(v)
+            return Nth(len(found) - 1)
+        if type(v) in NUMBERS_AND_TEXT:
             return v
-        found.append(v)
-        return Nth(len(found) - 1)
+        v = as_index(v)
+        if others is not None and not is_immutable(v):
+            others.append(v)
+        return v
 
     return map_leaves(x, take)
 
@@ -127,6 +134,7 @@ class Tape:
         self.writes = 0  # into our arrays
         self.alive: list[Any] = []  # weak references to all our arrays
         self.outside = outside
+        self.given: list[Guards] = []  # of what calls are given besides arrays, and cannot be copied
         self.copies: dict[float, tuple[Value, Any]] = {}  # of other plain arrays, as they were when they were read
 
     def doubt(self, error: Exception) -> BaseException:
@@ -228,8 +236,10 @@ class Tape:
         fixed : do shape and dtype follow from those of the arrays? If it is not given, the function tells.
         raises : may it raise an error for some values? So may NumPy functions that are known for it.
         """
-        found: list[Any] = []
-        args, options = strip(tuple(args), found), strip(options or {}, found)
+        found, others = list[Any](), list[Any]()
+        args, options = strip(tuple(args), found, others), strip(options or {}, found, others)
+        for x in others:
+            self.given.append(Guards(x, []))
         if fixed is None:
             fixed = has_fixed_shape(function, args, options)
         values = [self.value(x) for x in found]
@@ -285,6 +295,7 @@ class Tape:
             return self.call(function, (x, *args), options)
         if x.is_number:
             return self.view_of_number(function, x, args, options)
+        args, options = map_leaves(args, as_index), options and map_leaves(options, as_index)
 
         def take(a: Array) -> Any:
             return function(a, *args, **options)

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from ...backends.duck_arrays import DuckArray, flags_of, flat, private, run_masked, store_results
+from ...backends.duck_arrays import DuckArray, flags_of, flat, map_leaves, private, run_masked, store_results
 from ...base.errors import CompileError
 from ...nodes.nodes import NodeRole
 from ...program.callers import caller
@@ -32,6 +32,7 @@ from ..matching import Nth, Value, describe_value
 from ..program import NUMBERS
 from . import memory
 from .doubts import guard_methods, into_outside, is_ours, layout_refused, refuse_number
+from .guards import Guards
 
 VIEWS, SLICING = of_kind("shapes", "permutes", "shows"), of_kind("slices")
 FACTS, MEMORY = of_kind("asks", "places"), of_kind("places")
@@ -182,6 +183,8 @@ class Traced(DuckArray):
             if ufunc is np.square and self.is_number and self.dtype.kind == "c":  # other last bits than of a 0-d array
                 return tape.call(ufunc, inputs, fixed=True)
             if ufunc.signature is None:
+                if ufunc.ntypes == 1:  # perhaps one of np.frompyfunc's, with a function that reads or keeps something
+                    tape.given.append(Guards(ufunc, []))
                 value = tape.program.ufunc(ufunc, values)
                 if ufunc is np.power and value.dtype.kind in "iu":  # of a negative exponent
                     tape.keep(value)
@@ -316,6 +319,7 @@ class Traced(DuckArray):
 
     def __getitem__(self, index: Any) -> Any:
         if is_basic(index) and not any([isinstance(v, Traced) for v in flat(index)]):
+            index = map_leaves(index, memory.as_index)
             sample = self.expr.sample[index]
             if isinstance(sample, np.ndarray):
                 call = memory.write_down(lambda a: a[index], operator.getitem, (Nth(0), index), {})
