@@ -361,8 +361,8 @@ def test_import_loads_only_the_core():
         "forward", "forward.array_methods", "forward.takers", "forward.closures", "forward.dispatch",
         "forward.node_methods", "forward.operators", "forward.recording", "forward.templates", "nodes",
         "nodes.coercion", "nodes.cuts", "nodes.grads", "nodes.nodes", "nodes.numpy_warnings", "nodes.printing",
-        "nodes.rebinding", "nodes.records", "nodes.versions", "program", "program.callers", "program.places", "rules", "table",
-        "transforms", "transforms.evaluation", "transforms.gradient",
+        "nodes.rebinding", "nodes.records", "nodes.versions", "program", "program.callers", "program.places",
+        "rules", "table", "transforms", "transforms.evaluation", "transforms.gradient",
     }  # fmt: skip
 
 
