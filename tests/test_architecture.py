@@ -28,7 +28,7 @@ MAY_IMPORT = {
     "program": set(),
     "table": {"base"},
     "rules": {"base", "table"},
-    "backends": {"base", "table"},
+    "backends": {"base", "program", "table"},
     "nodes": {"base", "program", "table", "backends"},
     "forward": {"base", "program", "table", "rules", "backends", "nodes"},
     "extending": CORE - {"extending", "backprop"},

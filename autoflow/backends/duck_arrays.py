@@ -8,7 +8,6 @@ refuses with an error of its own what Python asks of numbers: ``refuse_number`` 
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
@@ -21,6 +20,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from ..base.process import Lock
 from ..base.types import named_dtype
+from ..program.callers import getframe, is_ours
 from .registry import NODE_TYPES, NodeTypes, families_changed, join
 
 NP: Any = np  # NumPy without its stubs, which reject our duck arrays
@@ -45,11 +45,6 @@ TOLD = (
 )  # fmt: skip
 NESTED = (list, tuple, dict, slice)
 CLASS: Any = vars(object)["__class__"]  # what every object has
-
-
-def is_ours(depth: int = 2) -> bool:
-    """Was the caller's caller written by us? Rows and nodes may know more than a user's function."""
-    return sys._getframe(depth).f_globals.get("__name__", "").startswith("autoflow.")
 
 
 def map_leaves(x: Any, do: Callable[[Any], Any]) -> Any:
@@ -129,7 +124,7 @@ class DuckArray:
         """For ``isinstance`` and ``x.__class__`` in the function: the class that eager code finds. Our own code sees
         what is really there."""
         real = type(self)
-        if sys._getframe(1).f_globals.get("__name__", "").startswith("autoflow."):
+        if getframe(1).f_globals.get("__name__", "").startswith("autoflow."):
             return real
         return getattr(NODE_TYPES[np.ndarray], real.__name__) if hasattr(real, "role") else self.eager_class()
 

@@ -20,7 +20,6 @@ there, and the node's own is recorded inside.
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
@@ -29,7 +28,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..backends.duck_arrays import NESTED, NP, QUESTIONS, DuckArray, flags_of, flat, is_ours, private, tuple_like
+from ..backends.duck_arrays import NESTED, NP, QUESTIONS, DuckArray, flags_of, flat, private, tuple_like
 from ..backends.registry import layer_of as layer_of
 from ..base.errors import BatchError
 from ..base.lazy import ROWS
@@ -38,7 +37,7 @@ from ..forward.closures import has_own_hook
 from ..forward.recording import Operands
 from ..nodes.nodes import NodeRole, constant_from, gradient_target, target_inside, value_of
 from ..nodes.versions import Region, owner_of
-from ..program.callers import caller, user_frame, where
+from ..program.callers import caller, getframe, is_ours, user_frame, where
 from ..rules import structure
 from ..table.shapes import Array, innermost, without_history
 from ..table.table import Rule
@@ -114,7 +113,7 @@ def question(word: str, convert: Any) -> Any:
         numbers = innermost(x)
         if not x.shape and isinstance(numbers, np.ndarray) and numbers.size:
             shared = x.mapped is False and type(x.inner) is np.ndarray
-            ours = sys._getframe(1).f_globals.get("__name__", "").startswith(ROWS)
+            ours = getframe(1).f_globals.get("__name__", "").startswith(ROWS)
             if shared or (ours and np.all(numbers == numbers.flat[0])):
                 return convert(numbers.flat[0])
         return x.refuse_number(word)

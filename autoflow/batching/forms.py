@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ..backends.duck_arrays import flat, guard_derivatives, is_ours, run_masked, store_results
+from ..backends.duck_arrays import flat, guard_derivatives, run_masked, store_results
 from ..nodes.nodes import Array, NodeRole
+from ..program.callers import is_ours
 from ..rules import RULES
 from ..rules.variants import METHODS
 from ..table.bodies import with_copies

@@ -20,7 +20,7 @@ from ..base.modes import modes
 from ..nodes.coercion import refuse_halfway
 from ..nodes.cuts import note_cut
 from ..nodes.nodes import NodeRole, constant_from, memory_of, read_only, value_of
-from ..program.callers import wants_numbers
+from ..program.callers import getframe, wants_numbers
 from ..rules import RULES
 from ..rules.variants import METHODS, VARIANTS, along_axes, chosen, computed_in
 from ..table.outside import ALLOCATORS, WRITERS, advice, is_plain, public_name
@@ -49,7 +49,7 @@ def array_ufunc(
 
 def recorded_ufunc(self: Any, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """The same, of calls that are not quick."""
-    if wants_numbers(caller := sys._getframe(2).f_globals.get("__name__")):
+    if wants_numbers(caller := getframe(2).f_globals.get("__name__")):
         refuse_halfway(caller, has_gradient(inputs))
         return on_numbers(getattr(ufunc, method), inputs, options)
     if len(inputs) > 1 or "out" in options:
@@ -107,7 +107,7 @@ def has_scipy_rule(ufunc: np.ufunc) -> bool:
 def array_function(self: Any, function: Any, types: Any, args: Any, options: Any) -> Any:
     """``np.sum(x, axis=0)``, ``np.concatenate([x, y])``."""
     try:
-        if wants_numbers(caller := sys._getframe(1).f_globals.get("__name__")):
+        if wants_numbers(caller := getframe(1).f_globals.get("__name__")):
             refuse_halfway(caller, has_gradient(args))
             if function in WRITERS and has_gradient(args[:1]):
                 raise InPlaceError(f"{caller} writes into {args[0].name}. Give it plain numbers: x.value")

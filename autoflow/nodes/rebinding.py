@@ -23,7 +23,7 @@ import numpy as np
 
 from ..base.errors import LostGradientError
 from ..base.modes import LEFT, MODES, modes, replace
-from ..program.callers import caller
+from ..program.callers import caller, getframe
 from ..program.places import variables_of
 from .grads import read_grad
 from .nodes import NodeRole, VariableRole, current_record
@@ -91,7 +91,7 @@ def check_left(passing: bool = False) -> None:
 def is_held(array: Any) -> bool:
     """Does anything hold what this weak reference refers to, but for what a notebook or a prompt has shown?"""
     gc.collect()
-    frame: Any = sys._getframe(1)
+    frame: Any = getframe(1)
     while frame is not None:  # a snapshot of its variables, which somebody has taken, is brought up to date
         variables_of(frame)
         frame = frame.f_back

@@ -120,6 +120,11 @@ def whose(module: str | None, file: str) -> Caller:
     return Caller.LIBRARY if is_library(file) else Caller.USER
 
 
+def is_ours(depth: int = 2) -> bool:
+    """Was the caller's caller written by us? Rows and nodes may know more than a user's function."""
+    return getframe(depth).f_globals.get("__name__", "").startswith(f"{PACKAGE}.")
+
+
 def of_library(module: str | None) -> bool:
     return str(module).partition(".")[0] in LIBRARIES  # Cython has types whose module is not a string
 
