@@ -48,7 +48,8 @@ class Naming:
         self.keys: dict[int, tuple[Any, str]] = {}  # records (ids) -> the name that each has, and its space
         self.whole: set[int] = set()  # ids of records that are the value of their expression,
         self.based: set[int] = set()  # of writes into a view, which another one writes into its base,
-        self.carried = {id(r) for r in self.records if is_carried(r)}  # of those others,
+        # of those others, each with whether the statement that it belongs to writes into another array
+        self.carried = {id(r): r.parents[1].rule.name in BASES for r in self.records if is_carried(r)}
         self.parts = {*self.carried}  # and of all that go on with the execution that another began
         self.calls: dict[int, str] = {}  # what calls return that are part of an expression
         self.given: dict[Any, list[Any]] = {}  # (its space, a name) -> the records that it was given to
@@ -102,7 +103,7 @@ class Naming:
     def write(self, record: Any) -> str:
         """The statement that writes a record's value into an array: ``f[1:] −= …``; empty if no statement does."""
         found = self.expression(record)
-        if found is None or (statement := found.statement) is None:
+        if found is None or (statement := found.statement) is None or self.carried.get(id(record)):
             return ""
         target, value, sign = found.node, written(statement.value), ""
         if isinstance(statement, ast.AugAssign):
@@ -236,7 +237,7 @@ class Naming:
             if found is not None and value is not None and value.node is found.statement:
                 self.parts.add(id(r))  # u[1:] -= v writes a view into its base, and u[0] -= v the number that it makes
                 if not isinstance(found.statement.target, ast.Name):
-                    self.based.update({id(r.parents[1])} - self.carried)
+                    self.based.update({id(r.parents[1])} - self.carried.keys())
 
     def name_records(self) -> None:
         """Targets, numbered where a name is given more than once in one call; else as they are used."""
@@ -263,7 +264,7 @@ class Naming:
         target, before, given = found.target, r.parents[0], id(r) in self.carried
         if id(r) in self.based or not (given or id(r) in self.whole):
             return False
-        is_base = given and (r.parents[1].rule.name in BASES or not found.is_write)  # of what is written into
+        is_base = self.carried.get(id(r)) or (given and not found.is_write)  # of what is written into
         node = getattr(found.node, "target", found.node)
         is_item = found.stores or id(r) in self.parts
         if found.is_write and (is_item or r.shape != ()):

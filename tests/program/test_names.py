@@ -670,6 +670,8 @@ def test_an_array_into_which_a_view_is_written_keeps_its_name(view, write, tmp_p
     assert "q" not in dict(found)
     assert {(name, shapes.get(name, shape)) for name, shape in found} == found
     assert program.name(names["A"].grad_fn).startswith("A")
+    writes = [card.write for card in names["z"].graph(fold=False).drawn.nodes if card.write]
+    assert len({*writes}) == len(writes) or "for" in write
 
 
 def test_comments_are_no_part_of_an_expression():
