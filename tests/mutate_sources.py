@@ -69,7 +69,7 @@ ROOMS: dict[str, tuple[list[str], list[str]]] = {
            [f"nn/test_{name}.py" for name in ("functions", "fused", "layers", "attention")]),
     "batching": (["batching/*"], OF_VMAP),
     "compiler/trace": (["compiler/trace/*"],
-                       [*OF_COMPILE, "batching/test_corners.py", "batching/test_writes.py",
+                       [*OF_COMPILE, "batching/test_corners.py", "batching/test_places.py",
                         "batching/test_not_numbers.py"]),
     "compiler/jax": (["compiler/jax/*"], ["compiler/test_jax.py", "compiler/test_jax_fuzz.py"]),
     "backends": (["backends/*"], [*OF_ARRAYS, "batching/test_vmap.py", "batching/test_vmap_calls.py",

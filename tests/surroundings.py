@@ -37,8 +37,8 @@ GOLDEN = ("pictures/test_formats.py", "pictures/test_gallery.py::test_golden_fil
 NAMES = ("forward/test_array_methods.py", "table/test_table.py", "rules/test_keywords.py", "rules/test_structure.py")
 NUMBERS = names("nodes/test_nodes.py pictures/test_latex.py pictures/test_html.py pictures/test_graph.py test_docs.py")
 RUNS = names("""
-    compiler/test_compile.py compiler/run/test_buffers.py optim/test_optimisers.py test_train.py cli/test_commandline.py
-    pictures/test_explore.py test_interop.py::test_save_and_load
+    compiler/test_compile.py compiler/run/test_buffers.py optim/test_optimisers.py nn/test_train.py
+    cli/test_commandline.py pictures/test_explore.py test_interop.py::test_save_and_load
     rules/test_rules.py::test_row_takes_float64_in_every_example
 """)
 BROAD = (*GOLDEN, *NAMES, *NUMBERS, *RUNS)

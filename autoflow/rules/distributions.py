@@ -18,8 +18,8 @@ exponential formulas for numerical integration", 1974) with 121 points, the same
 parameters, so derivatives of the sum are sums of derivatives, and a recorded pass can be differentiated again.
 
 How exact. For parameters from 1e-2 to 1e4: first derivatives to 1e-10, second ones to 1e-6, relative to themselves, as
-``tests/rules/test_distributions.py`` compares with mpmath. The limit of the first is the density in front: xᵃ e⁻ˣ/Γ(a) at
-a = 1e4 is the exponential of a difference of numbers near 1e5. A second derivative that passes through 0 is right to
+``tests/rules/test_distributions.py`` compares with mpmath. The limit of the first is the density in front: xᵃ e⁻ˣ/Γ(a)
+at a = 1e4 is the exponential of a difference of numbers near 1e5. A second derivative that passes through 0 is right to
 1e-6 of 1e-5 |∂F/∂a|/a, since it is a difference of larger numbers.
 
 Memory: 121 numbers for each element of a block of 4,096; in a recorded pass, for every element.

@@ -356,6 +356,18 @@ def test_eight_threads_on_one_graph_are_bit_equal_to_one() -> None:
         assert all(np.array_equal(answer[leaf], alone[leaf]) for leaf in leaves)
 
 
+def test_eight_backwards_at_once_add_up_to_eight() -> None:
+    root, leaves = tangle()
+    for _ in range(8):
+        root.backward()
+    right = [leaf.grad.copy() for leaf in leaves]
+    for _ in range(5):
+        for leaf in leaves:
+            leaf.zero_grad()
+        together(root.backward)
+        assert all(np.array_equal(leaf.grad, grad) for leaf, grad in zip(leaves, right, strict=True))
+
+
 def test_no_pass_is_lost_when_threads_add_to_one_gradient() -> None:
     """Reading the old sum and storing the new one are two steps: the lock makes them one."""
     x = af.Variable(np.ones(3))

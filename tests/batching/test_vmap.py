@@ -1,4 +1,4 @@
-"""af.vmap as users meet it: axes, containers, other transforms, what is refused. Of rows see test_vmap_rows.py."""
+"""af.vmap as users meet it: axes, containers, other transforms, what is refused. Of rows see test_forms.py."""
 
 import re
 import threading
