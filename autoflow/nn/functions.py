@@ -425,17 +425,29 @@ def scaled_dot_product_attention(
 Sizes = int | Sequence[int]
 
 
-def windows(who: str, x: Array, kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int]) -> Array:
+def windows(
+    who: str, x: Array, kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int],
+    padding: Sizes | str = "valid", fill: float = 0.0,
+) -> Array:  # fmt: skip
     """The values that each position of the window sees. Shapes: x (n, channels, *size), result (n, channels, places,
     *out).
 
-    out = (size − dilation (kernel − 1) − 1) // stride + 1 in each direction.
+    out = (size − dilation (kernel − 1) − 1) // stride + 1 in each direction, size with the padding: ``fill`` around x.
+    "same" needs d (k − 1) more places; an odd one goes behind, as in PyTorch.
 
     >>> windows("", np.arange(5.0).reshape(1, 1, 5), [3], [1], [1])[0, 0]
     array([[0., 1., 2.],
            [1., 2., 3.],
            [2., 3., 4.]])
     """
+    if padding == "same":
+        if max(stride) > 1:
+            raise InputError(f"{who}: padding 'same' needs stride 1")
+        width = [(m // 2, m - m // 2) for m in [d * (k - 1) for k, d in zip(kernel, dilation, strict=True)]]
+    else:
+        width = [(p, p) for p in each(who, "padding", 0 if padding == "valid" else padding, len(kernel), 0)]
+    if any([max(w) for w in width]):
+        x = np.pad(x, [(0, 0), (0, 0), *width], constant_values=fill)
     sizes = x.shape[2:]
     out = [(n - d * (k - 1) - 1) // s + 1 for n, k, s, d in zip(sizes, kernel, stride, dilation, strict=True)]
     if min(out) < 1:
@@ -491,8 +503,7 @@ def convolve(
     shape_is(who, x, "n", channels * groups, *size)
     shareable(who, f"{out} channels out", out, groups)
     stride, dilation = each(who, "stride", stride, dims, 1), each(who, "dilation", dilation, dims, 1)
-    x = pad_windows(who, x, padding, kernel, stride, dilation)
-    seen = windows(who, x, kernel, stride, dilation)
+    seen = windows(who, x, kernel, stride, dilation, padding)
     n, sizes, inner = x.shape[0], seen.shape[3:], channels * math.prod(kernel)
     columns = seen.reshape((n, groups, inner, math.prod(sizes)))
     z = weight.reshape((groups, out // groups, inner)) @ columns
@@ -590,24 +601,6 @@ def values_at_remainder(
     return convolve(who, len(laid), around, w[(..., *taken)], None, 1, 0, apart, groups)
 
 
-def pad_windows(
-    who: str, x: Array, padding: Sizes | str, kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int],
-    fill: float = 0.0,
-) -> Array:  # fmt: skip
-    """x with ``fill`` around it. "same" needs d (k − 1) more places; an odd one goes behind, as in PyTorch."""
-    if padding == "same":
-        if max(stride) > 1:
-            raise InputError(f"{who}: padding 'same' needs stride 1")
-        width = [(m // 2, m - m // 2) for m in [d * (k - 1) for k, d in zip(kernel, dilation, strict=True)]]
-    elif padding == "valid":
-        return x
-    else:
-        width = [(p, p) for p in each(who, "padding", padding, len(kernel), 0)]
-    if not any([max(w) for w in width]):
-        return x
-    return np.pad(x, [(0, 0), (0, 0), *width], constant_values=fill)
-
-
 def each(who: str, what: str, number: Any, dims: int, least: int) -> list[int]:
     """One integer for each direction."""
     sizes = list(number) if isinstance(number, (tuple, list)) else [number] * dims
@@ -647,4 +640,4 @@ def pooling_windows(who: str, x: Array, kernel_size: Sizes, stride: Sizes | None
     around = each(who, "padding", padding, 2, 0)
     if any([2 * p > k for p, k in zip(around, kernel, strict=True)]):
         raise InputError(f"{who}: padding {tuple(around)} is more than half of the window {tuple(kernel)}")
-    return windows(who, pad_windows(who, x, around, kernel, steps, [1, 1], fill), kernel, steps, [1, 1])
+    return windows(who, x, kernel, steps, [1, 1], around, fill)

@@ -23,7 +23,7 @@ import numpy as np
 from ..nodes.nodes import Array, Node, Variable
 from ..optim.base import check_kind, whole_numbers
 from . import functions, init as initialisers
-from .functions import each, gelu, sigmoid
+from .functions import Sizes, each, gelu, sigmoid
 from .module import Module, expect, explain_missing_rng, floats, generator, labels, probability, shape_is, shareable
 
 __all__ = [
@@ -51,6 +51,8 @@ class Linear(Module):
     (5, 2)
     """
 
+    _form = "Linear({0.weight.shape[1]}, {0.weight.shape[0]})"
+
     @explain_missing_rng
     def __init__(
         self, inputs: int, outputs: int, bias: bool = True, *, rng: np.random.Generator,
@@ -66,10 +68,6 @@ class Linear(Module):
         z = x @ self.weight.T
         return z if self.bias is None else z + self.bias
 
-    def __repr__(self) -> str:
-        outputs, inputs = self.weight.shape
-        return f"Linear({inputs}, {outputs})"
-
 
 class Conv2d(Module):
     """:func:`~autoflow.nn.conv2d` with its weight (outputs, inputs / groups, k, k) and bias (outputs,).
@@ -82,9 +80,9 @@ class Conv2d(Module):
 
     @explain_missing_rng
     def __init__(
-        self, inputs: int, outputs: int, kernel_size: int | Sequence[int], stride: int | Sequence[int] = 1,
-        padding: int | Sequence[int] | str = 0, dilation: int | Sequence[int] = 1, groups: int = 1, bias: bool = True,
-        *, rng: np.random.Generator, init: Initialiser = initialisers.he_normal, dtype: Any = float,
+        self, inputs: int, outputs: int, kernel_size: Sizes, stride: Sizes = 1, padding: Sizes | str = 0,
+        dilation: Sizes = 1, groups: int = 1, bias: bool = True, *, rng: np.random.Generator,
+        init: Initialiser = initialisers.he_normal, dtype: Any = float,
     ) -> None:  # fmt: skip
         whole_numbers("Conv2d", inputs=inputs, outputs=outputs, groups=groups)
         kernel = each("Conv2d", "kernel_size", kernel_size, 2, 1)
@@ -115,10 +113,9 @@ class ConvTranspose2d(Module):
 
     @explain_missing_rng
     def __init__(
-        self, inputs: int, outputs: int, kernel_size: int | Sequence[int], stride: int | Sequence[int] = 1,
-        padding: int | Sequence[int] = 0, output_padding: int | Sequence[int] = 0, groups: int = 1, bias: bool = True,
-        dilation: int | Sequence[int] = 1, *, rng: np.random.Generator, init: Initialiser = initialisers.he_normal,
-        dtype: Any = float,
+        self, inputs: int, outputs: int, kernel_size: Sizes, stride: Sizes = 1, padding: Sizes = 0,
+        output_padding: Sizes = 0, groups: int = 1, bias: bool = True, dilation: Sizes = 1, *,
+        rng: np.random.Generator, init: Initialiser = initialisers.he_normal, dtype: Any = float,
     ) -> None:  # fmt: skip
         whole_numbers("ConvTranspose2d", inputs=inputs, outputs=outputs, groups=groups)
         kernel = each("ConvTranspose2d", "kernel_size", kernel_size, 2, 1)
@@ -154,6 +151,8 @@ class BatchNorm(Module):
     array([0.2])
     """
 
+    _form = "BatchNorm({0.weight.shape[0]})"
+
     def __init__(self, channels: int, eps: float = 1e-5, momentum: float = 0.1, *, dtype: Any = float) -> None:
         whole_numbers("BatchNorm", channels=channels)
         self.weight, self.bias = ones_and_zeros(channels, dtype)
@@ -166,9 +165,6 @@ class BatchNorm(Module):
         arrays = self.running_mean, self.running_var, self.weight, self.bias
         return functions.batch_norm(x, *arrays, self.training, self.momentum, self.eps)
 
-    def __repr__(self) -> str:
-        return f"BatchNorm({self.weight.shape[0]})"
-
 
 class LayerNorm(Module):
     """:func:`~autoflow.nn.layer_norm` over the last axes, with weight and bias of their shape.
@@ -177,6 +173,8 @@ class LayerNorm(Module):
     >>> nn.LayerNorm(2)(np.array([1.0, 3.0])).value.round(3)
     array([-1.,  1.])
     """
+
+    _form = "LayerNorm({0.shape})"
 
     def __init__(self, shape: int | Sequence[int], eps: float = 1e-5, *, dtype: Any = float) -> None:
         self.weight, self.bias = ones_and_zeros(shape, dtype)
@@ -187,9 +185,6 @@ class LayerNorm(Module):
         expect(self, x, "...", *self.shape)
         return functions.layer_norm(x, self.shape, self.weight, self.bias, self.eps)
 
-    def __repr__(self) -> str:
-        return f"LayerNorm({self.shape})"
-
 
 class GroupNorm(Module):
     """:func:`~autoflow.nn.group_norm` of (n, channels, ...) in ``groups``, with weight and bias (channels,).
@@ -198,6 +193,8 @@ class GroupNorm(Module):
     >>> nn.GroupNorm(2, 4)(np.array([[1.0, 3.0, 10.0, 30.0]])).value.round(3)
     array([[-1.,  1., -1.,  1.]])
     """
+
+    _form = "GroupNorm({0.groups}, {0.weight.shape[0]})"
 
     def __init__(self, groups: int, channels: int, eps: float = 1e-5, *, dtype: Any = float) -> None:
         whole_numbers("GroupNorm", groups=groups, channels=channels)
@@ -210,9 +207,6 @@ class GroupNorm(Module):
         expect(self, x, "n", self.weight.shape[0], "...")
         return functions.group_norm(x, self.groups, self.weight, self.bias, self.eps)
 
-    def __repr__(self) -> str:
-        return f"GroupNorm({self.groups}, {self.weight.shape[0]})"
-
 
 class Dropout(Module):
     """:func:`~autoflow.nn.dropout` in training; does nothing in evaluation.
@@ -223,6 +217,8 @@ class Dropout(Module):
     (array([2., 0., 0., 0.]), array([1., 1., 1., 1.]))
     """
 
+    _form = "Dropout({0.p})"
+
     @explain_missing_rng
     def __init__(self, p: float = 0.5, *, rng: np.random.Generator) -> None:
         self.p, self.rng = probability("Dropout", p), generator("Dropout", rng)
@@ -231,9 +227,6 @@ class Dropout(Module):
         """Any shape -> the same shape"""
         floats(self, x)
         return functions.dropout(x, self.p, self.training, rng=self.rng)
-
-    def __repr__(self) -> str:
-        return f"Dropout({self.p})"
 
 
 class Embedding(Module):
@@ -244,6 +237,8 @@ class Embedding(Module):
     (2, 2, 3)
     """
 
+    _form = "Embedding({0.weight.shape[0]}, {0.weight.shape[1]})"
+
     @explain_missing_rng
     def __init__(self, rows: int, size: int, *, rng: np.random.Generator, dtype: Any = float) -> None:
         whole_numbers("Embedding", rows=rows, size=size)
@@ -253,10 +248,6 @@ class Embedding(Module):
     def forward(self, x: Array) -> Node:
         """(...) integers -> (..., size)"""
         return self.weight[labels(self, x, self.weight.shape[0])]
-
-    def __repr__(self) -> str:
-        rows, size = self.weight.shape
-        return f"Embedding({rows}, {size})"
 
 
 class Sequential(Module):
@@ -457,6 +448,8 @@ class MultiHeadAttention(Module):
     (5, 3, 8)
     """
 
+    _form = "MultiHeadAttention({0.size}, {0.heads})"
+
     @explain_missing_rng
     def __init__(
         self, size: int, heads: int, dropout: float = 0.0, bias: bool = True, *, rng: np.random.Generator,
@@ -499,9 +492,6 @@ class MultiHeadAttention(Module):
         z = z if self.in_proj_bias is None else z + self.in_proj_bias[rows]
         return z.reshape((*z.shape[:-1], self.heads, self.size // self.heads)).swapaxes(-2, -3)
 
-    def __repr__(self) -> str:
-        return f"MultiHeadAttention({self.size}, {self.heads})"
-
 
 class TransformerBlock(Module):
     """x + attention(norm(x)), followed by the same with a small network: x + W₂ a(W₁ norm(x)). A transformer is many of
@@ -517,6 +507,8 @@ class TransformerBlock(Module):
     >>> block(np.ones((5, 3, 8)), is_causal=True).shape
     (5, 3, 8)
     """
+
+    _form = "TransformerBlock({0.self_attn.size}, {0.self_attn.heads})"
 
     @explain_missing_rng
     def __init__(
@@ -551,6 +543,3 @@ class TransformerBlock(Module):
     def drop(self, x: Array) -> Node:
         """Dropout, of the same probability everywhere."""
         return functions.dropout(x, self.self_attn.dropout, self.training, rng=self.self_attn.rng)
-
-    def __repr__(self) -> str:
-        return f"TransformerBlock({self.self_attn.size}, {self.self_attn.heads})"

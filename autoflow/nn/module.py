@@ -71,6 +71,7 @@ class Module:
 
     training = True  # set by train() and eval()
     label = ""  # the label of its box in a picture; set when it becomes a part of another module
+    _form = ""  # its repr, {0} is the module; without one its parts are shown
 
     def forward(self, *args: Any, **options: Any) -> Any:
         """The function that the module computes: each subclass writes it, and calling the module calls it."""
@@ -203,7 +204,7 @@ class Module:
     @reprlib.recursive_repr()
     def __repr__(self) -> str:
         parts = [f"{name}={value!r}" for name, value in vars(self).items() if isinstance(value, Module)]
-        return f"{type(self).__name__}({', '.join(parts)})"
+        return self._form.format(self) or f"{type(self).__name__}({', '.join(parts)})"
 
 
 install(Module, "model")

@@ -183,9 +183,7 @@ def join_ranks(comm: Any, sums: list[Array]) -> list[Array]:
     return [part.reshape(x.shape).astype(x.dtype) for part, x in zip(np.split(total, ends), arrays, strict=True)]
 
 
-def cut_on_all_ranks(
-    how: DataParallel, shared: list[Any], cut: list[tuple[str, Any]]
-) -> tuple[list[int], int, list[int]]:
+def cut_on_all_ranks(how: DataParallel, shared: list[Any], cut: tasks.Cut) -> tuple[list[int], int, list[int]]:
     """Where this rank's rows are cut, how many rows all ranks have together, and how many parts each has. In the first
     call f and its parameters must be the same everywhere."""
 
@@ -284,7 +282,7 @@ class DataParallel:
         check_surroundings([args, options])
         places = [find_argument(self.f, k, args, options) for k in self.over]
         shared: list[Any] = []
-        cut: list[tuple[str, Any]] = []
+        cut: tasks.Cut = []
 
         def slot(where: Any, path: str, x: Any) -> Any:
             if where in places:
@@ -324,7 +322,7 @@ def check_surroundings(arguments: Any) -> None:
 class Total:
     """One call: how the rows are cut, weighed and seeded. The same for all derivatives of it."""
 
-    def __init__(self, how: DataParallel, shared: list[Any], cut: list[tuple[str, Any]], loss: tasks.Loss) -> None:
+    def __init__(self, how: DataParallel, shared: list[Any], cut: tasks.Cut, loss: tasks.Loss) -> None:
         self.how = how
         if how.kind == "ranks":
             places, n, counts = cut_on_all_ranks(how, shared, cut)

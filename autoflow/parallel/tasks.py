@@ -76,6 +76,9 @@ def tree_sum(items: Iterable[Any], add: Callable[[Any, Any], Any] = add_answers)
 # ---------------------------------------------------------------- parts: which rows a worker gets
 
 
+Cut = list[tuple[str, Any]]  # what is divided, by name
+
+
 @dataclass(frozen=True)
 class RowRange:
     """Rows first ... last − 1 of something that can be sliced: an array, a memmap, a Zarr array, a Dask array."""
@@ -144,7 +147,7 @@ def block_places(name: str, x: Any) -> list[int]:
     return [0, *np.cumsum([size for size in x.chunks[0] if size]).tolist()]
 
 
-def places_of(cut: list[tuple[str, Any]], chunks: int) -> list[int]:
+def places_of(cut: Cut, chunks: int) -> list[int]:
     """Where all of these arrays, given by name, are cut. Raises InputError if they do not have the same rows."""
     for name, x in cut:
         if not np.shape(x) and not getattr(x, "shape", ()):

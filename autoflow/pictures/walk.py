@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from html import escape
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 from ..base.errors import LOST, LostGradientError
@@ -246,7 +247,7 @@ def graph(
     [(0, 2, (5.0,)), (1, 2, (3.0,))]
     """
     words: dict[str, Any] = dict(locals())  # all arguments, by name
-    picture = build_picture(**words)
+    picture = build_picture(asked := SimpleNamespace(**words))
 
     def again(inputs: Any) -> Graph:
         new, places = record_again(check_nodes(node), inputs)
@@ -258,22 +259,19 @@ def graph(
         shown = picture.gradients or gradients
         return replace(graph(**{**words, **there, "node": new, "gradients": shown}), again=again)
 
-    return facade(picture, again=again, weighed=lambda: build_picture(**words, memory=True))
+    return facade(picture, again=again, weighed=lambda: build_picture(asked, memory=True))
 
 
-def build_picture(
-    node: Any, detail: str | None, direction: str | None, constants: str, legend: bool, theme: str | None,
-    engine: str | None, gradients: bool | None, limit: int | None, depth: int | None, open: str | Sequence[str],
-    around: Any, radius: int, highlight: Any, merge: bool, fold: bool | Callable[[str], bool], memory: bool = False,
-) -> GraphData:  # fmt: skip
-    """What :func:`graph` returns, as plain data."""
-    theme, engine = theme or modes().theme, engine or "built-in"
-    check_words(detail=detail, direction=direction, constants=constants, theme=theme, engine=engine)
-    roots = check_nodes(node)
-    opened = (open,) if isinstance(open, str) else tuple(open)
-    walk = Walk(roots, constants == "nodes", limit or LIMIT, memory)
-    if around is not None:
-        walk.keep(around, radius)
+def build_picture(asked: Any, memory: bool = False) -> GraphData:
+    """What :func:`graph` returns for the arguments ``asked``, as plain data."""
+    detail, direction, limit, depth, fold = asked.detail, asked.direction, asked.limit, asked.depth, asked.fold
+    theme, engine, legend = asked.theme or modes().theme, asked.engine or "built-in", bool(asked.legend)
+    check_words(detail=detail, direction=direction, constants=asked.constants, theme=theme, engine=engine)
+    roots = check_nodes(asked.node)
+    opened = (asked.open,) if isinstance(asked.open, str) else tuple(asked.open)
+    walk = Walk(roots, asked.constants == "nodes", limit or LIMIT, memory)
+    if asked.around is not None:
+        walk.keep(asked.around, asked.radius)
     elif walk.hidden and limit is None and fold and (folded := views.fold_huge_graph(walk, depth, opened)):
         way, over = best_way(folded)
         if not direction and depth is None and not opened:
@@ -281,8 +279,8 @@ def build_picture(
             is_cut = " section" in folded.notes[0].partition(" folded")[0]
             folded, way, _ = fold_further(folded, way, over, again, NEAR if is_cut else FAR)
         way = direction or way
-        return replace(folded, look=Look(detail or "values", way, bool(legend), theme, engine, modes().digits, False))
-    notes = walk.go(gradients)
+        return replace(folded, look=Look(detail or "values", way, legend, theme, engine, modes().digits, False))
+    notes = walk.go(asked.gradients)
     nodes, outputs = walk.vertices()
     chosen = detail is None
     if detail is None:
@@ -295,13 +293,13 @@ def build_picture(
         titles = {box: title for v in nodes for box, title in zip(v.entered, v.scope, strict=True)}
         may, closed = False, tuple([box for box, title in titles.items() if fold(title)])
     look = Look(
-        detail, direction or "", bool(legend), theme, engine, modes().digits, bool(merge), may, depth, opened,
+        detail, direction or "", legend, theme, engine, modes().digits, bool(asked.merge), may, depth, opened,
         closed=closed, images=detail == "arrays" and not chosen,
-        compact=None if chosen and constants == "inline" else False,
+        compact=None if chosen and asked.constants == "inline" else False,
     )  # fmt: skip
     picture = GraphData(
         nodes, outputs, walk.title(), bool(walk.flow), tuple(notes), look, hidden=walk.hidden,
-        faded=() if highlight is None else walk.faded(highlight),
+        faded=() if asked.highlight is None else walk.faded(asked.highlight),
         several=walk.several(), told=walk.told, objects=walk.objects,
     )  # fmt: skip
     return picture if direction else fit_picture(picture)

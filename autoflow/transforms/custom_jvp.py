@@ -116,9 +116,7 @@ class custom_jvp(Generic[P, R]):  # noqa: N801 - used like a function
         return f"custom_jvp({name_of(self.f)})"
 
 
-def tangent_in_parts(
-    f: Callable[..., Any], rules: Sequence[Callable[..., Any] | None], primals: Any, tangents: Any
-) -> tuple[Any, Any]:
+def tangent_in_parts(f: Any, rules: Sequence[Any], primals: Any, tangents: Any) -> tuple[Any, Any]:
     """The rule that :meth:`custom_jvp.defjvps` makes of the rules for each argument."""
     z = f(*primals)
     pairs = zip(rules, tangents, strict=True)

@@ -40,15 +40,23 @@ from ..table import shapes
 P = ParamSpec("P")  # the other arguments
 A = TypeVar("A")  # the first argument
 N = TypeVar("N", bound=np.ndarray)
+S = TypeVar("S", float, complex, Node)  # whose gradient is an array
+Z = TypeVar("Z", float, complex, Node, np.ndarray)  # whose Jacobian is one
 C = TypeVar("C", contravariant=True)
 X = TypeVar("X", covariant=True)
 OfFirst = Callable[Concatenate[A, P], Any]  # f
+Valued = tuple[np.ndarray, A]  # a value, and something with it
 
 
-class How(TypedDict, total=False):
-    """The options of grad and its like."""
+class Unused(TypedDict, total=False):
+    """The option of all transforms."""
 
     allow_unused: bool
+
+
+class How(Unused, total=False):
+    """The options of grad and its like."""
+
     holomorphic: bool
 
 
@@ -62,10 +70,7 @@ class Gradient(Protocol[A, P]):
     """What ``grad`` and ``elementwise_grad`` return."""
 
     @overload
-    def __call__(
-        self: Gradient[float, P] | Gradient[complex, P] | Gradient[Node, P],
-        x: A, /, *args: P.args, **options: P.kwargs,
-    ) -> np.ndarray: ...  # fmt: skip
+    def __call__(self: Gradient[S, P], x: S, /, *args: P.args, **options: P.kwargs) -> np.ndarray: ...
     @overload
     def __call__(self, x: A, /, *args: P.args, **options: P.kwargs) -> A: ...
 
@@ -74,22 +79,16 @@ class ValueAndGradient(Protocol[A, P]):
     """What ``value_and_grad`` returns."""
 
     @overload
-    def __call__(
-        self: ValueAndGradient[float, P] | ValueAndGradient[complex, P] | ValueAndGradient[Node, P],
-        x: A, /, *args: P.args, **options: P.kwargs,
-    ) -> tuple[np.ndarray, np.ndarray]: ...  # fmt: skip
+    def __call__(self: ValueAndGradient[S, P], x: S, /, *args: P.args, **options: P.kwargs) -> Valued[np.ndarray]: ...
     @overload
-    def __call__(self, x: A, /, *args: P.args, **options: P.kwargs) -> tuple[np.ndarray, A]: ...
+    def __call__(self, x: A, /, *args: P.args, **options: P.kwargs) -> Valued[A]: ...
 
 
 class GradientAndAux(Protocol[A, P, X]):
     """What ``grad_and_aux`` returns."""
 
     @overload
-    def __call__(
-        self: GradientAndAux[float, P, X] | GradientAndAux[complex, P, X] | GradientAndAux[Node, P, X],
-        x: A, /, *args: P.args, **options: P.kwargs,
-    ) -> tuple[np.ndarray, X]: ...  # fmt: skip
+    def __call__(self: GradientAndAux[S, P, X], x: S, /, *args: P.args, **options: P.kwargs) -> Valued[X]: ...
     @overload
     def __call__(self, x: A, /, *args: P.args, **options: P.kwargs) -> tuple[A, X]: ...
 
@@ -98,10 +97,7 @@ class Jacobian(Protocol[C, P]):
     """What ``jacobian`` and ``hessian`` return. Containers give containers in containers."""
 
     @overload
-    def __call__(
-        self: Jacobian[float, P] | Jacobian[complex, P] | Jacobian[Node, P] | Jacobian[np.ndarray, P],
-        x: C, /, *args: P.args, **options: P.kwargs,
-    ) -> np.ndarray: ...  # fmt: skip
+    def __call__(self: Jacobian[Z, P], x: Z, /, *args: P.args, **options: P.kwargs) -> np.ndarray: ...
     @overload
     def __call__(self, x: C, /, *args: P.args, **options: P.kwargs) -> Any: ...
 

@@ -178,7 +178,7 @@ class Pushes:
             self.each = [None] * n
             self.together = linear_together(rule)
         else:
-            self.each = [linear_push(rule, k) or reduction_push(rule, k) for k in range(n)]
+            self.each = [linear_push(rule, k) or reduction_push(rule) for k in range(n)]
         flowing = [push for push, read in zip(self.each, rule.needs, strict=True) if read is not None]
         self.is_simple = rule.holomorphic and None not in flowing
 
@@ -296,7 +296,7 @@ def run(rule: Rule, values: list[Any]) -> Any:
     return z if any([isinstance(v, NodeRole) for v in operands]) else value_of(z)
 
 
-def reduction_push(rule: Rule, k: int) -> Push | None:
+def reduction_push(rule: Rule) -> Push | None:
     """Σ (Jᵀ 1) t along the axes that the function reduces; None if it is not a reduction."""
     if rule.operands > 1 or not {"axis", "keepdims"} <= set(rule.names) or rule.needs[0] is None:
         return None

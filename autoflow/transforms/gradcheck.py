@@ -21,8 +21,9 @@ from __future__ import annotations
 import html
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -58,30 +59,42 @@ class Point:
     rtol: float
     atol: float | None
     analytic_continuation: bool = True
+    start: Sequence[Array] = ()  # the results there
 
     def values(self, xs: list[Array]) -> list[Array]:
         """The results at ``xs``, as plain arrays. f may write into these."""
         return [np.array(value_of(part)) for part in pytree.tree_leaves(self.f(*xs))]
 
-    def weights(self, values: list[Array]) -> list[Array]:
+    @cached_property
+    def weights(self) -> list[Array]:
         """Fixed numbers between 0.5 and 1.5, no two alike, of either sign; for complex results complex ones."""
         rng = np.random.default_rng(20)
         made = []
-        for z in values:
+        for z in self.start:
             w = rng.uniform(0.5, 1.5, z.shape) * rng.choice([-1.0, 1.0], z.shape)
             made.append(w + 1j * rng.uniform(0.5, 1.5, z.shape) if z.dtype.kind == "c" else w)
         return made
 
-    def slopes(self, weights: list[Array]) -> list[Array]:
+    @property
+    def weight(self) -> float:
+        """The weight of a single real result, which divides everything that is shown; else 1."""
+        single = len(self.weights) == 1 and self.weights[0].size == 1 and self.weights[0].dtype.kind == "f"
+        return float(self.weights[0].item()) if single else 1.0
+
+    def difference(self, moved: list[Array]) -> float:
+        """How much larger L is with these results, subtracted before summing, which rounds less."""
+        pairs = zip(self.weights, moved, self.start, strict=True)
+        return float(sum([np.sum(np.real(np.conjugate(w) * (x - y))) for w, x, y in pairs]))
+
+    def slopes(self) -> list[Array]:
         """dL/dx for each x by a backward pass: the gradients to check."""
         value, pullback = vjp(self.f, *self.xs, allow_unused=True)
-        seeds = iter(weights)
+        seeds = iter(self.weights)
         return list(pullback(pytree.tree_map(lambda z: next(seeds).astype(z.dtype), value)))
 
     def gradient(self) -> Point:
         """The gradient of L as a function of its own, to be checked in turn."""
-        weights = self.weights(self.values([x.copy() for x in self.xs]))
-        f = self.f
+        weights, f = self.weights, self.f
 
         def number(*xs: Any) -> Any:
             parts = zip(weights, pytree.tree_leaves(f(*xs)), strict=True)
@@ -90,12 +103,6 @@ class Point:
 
         slope = grad(number, tuple(range(len(self.xs))), allow_unused=True)
         return replace(self, f=slope, analytic_continuation=False)  # at x + ih it is the gradient of something else
-
-
-def only_weight(weights: list[Array]) -> float:
-    """The weight of a single real result, which divides everything that is shown; else 1."""
-    single = len(weights) == 1 and weights[0].size == 1 and weights[0].dtype.kind == "f"
-    return float(weights[0].item()) if single else 1.0
 
 
 class Slopes(NamedTuple):
@@ -120,13 +127,12 @@ class Slopes(NamedTuple):
 
 
 class Direction:
-    """L along the direction of one entry of one input; of a complex one also along i times that. ``values``: the
-    results at the point."""
+    """L along the direction of one entry of one input; of a complex one also along i times that."""
 
-    def __init__(self, point: Point, k: int, place: tuple[int, ...], unit: complex, values: Any, weights: Any) -> None:
-        self.point, self.k, self.place, self.unit, self.values, self.weights = point, k, place, unit, values, weights
+    def __init__(self, point: Point, k: int, place: tuple[int, ...], unit: complex) -> None:
+        self.point, self.k, self.place, self.unit = point, k, place, unit
         self.x = point.xs[k][place]
-        self.biggest = sum([float(np.sum(np.abs(w * z))) for w, z in zip(weights, values, strict=True)])
+        self.biggest = sum([float(np.sum(np.abs(w * z))) for w, z in zip(point.weights, point.start, strict=True)])
         self.where = f"{point.names[k]}{list(place) if place else ''} = {self.x:.6g}"
         self.visible = 64 * math.ulp(abs(self.x))  # a step that is larger than the rounding of x
 
@@ -134,7 +140,7 @@ class Direction:
         """The step as it was made, rounded, and how much L has grown."""
         moved = shift_entry(self.point, self.k, self.place, self.unit * step)
         made = ((self.x + self.unit * step) - self.x) / self.unit
-        return float(np.real(made)), weighted_difference(self.weights, moved, self.values)
+        return float(np.real(made)), self.point.difference(moved)
 
     def slopes(self, h: float) -> Slopes:
         """The slopes for a step h."""
@@ -169,7 +175,7 @@ class Direction:
         if not np.isfinite(at.central):
             report.found.append(f"the function is not finite on both sides of {self.where}: check elsewhere.")
         else:
-            slope = at.central / only_weight(self.weights)
+            slope = at.central / self.point.weight
             report.found.append(
                 f"the slope at {self.where} changes with the step, however small that is ({slope:.4g} for {at.h:.1g}): "
                 f"a jump, a pole, or a vertical tangent? Check elsewhere."
@@ -199,7 +205,7 @@ class Direction:
     def note_kink(self, place: float, at: Slopes, finer: Slopes, report: Report) -> None:
         """Add to the report that there is a kink."""
         shown = finer if abs(place) <= finer.h else at
-        left, right = [f"{x / only_weight(self.weights):.4g}" for x in (shown.behind, shown.ahead)]
+        left, right = [f"{x / self.point.weight:.4g}" for x in (shown.behind, shown.ahead)]
         report.found.append(
             f"a kink at {self.where}: the slope is {left} to the left and {right} to the right, so there is no "
             f"derivative. Check elsewhere."
@@ -223,15 +229,12 @@ class Numeric(NamedTuple):
 
 
 @np.errstate(all="ignore")
-def difference_at(
-    point: Point, k: int, place: tuple[int, ...], analytic: Any, values: list[Array], weights: list[Array],
-    report: Report,
-) -> Numeric:  # fmt: skip
+def difference_at(point: Point, k: int, place: tuple[int, ...], analytic: Any, report: Report) -> Numeric:
     """The slope at one entry by differences."""
     total, noise, scale = 0.0 + 0j if point.xs[k].dtype.kind == "c" else 0.0, 0.0, 0.0
-    exact = complex_step(point, k, place, weights)
+    exact = complex_step(point, k, place)
     for unit in (1.0, 1j) if point.xs[k].dtype.kind == "c" else (1.0,):
-        along = Direction(point, k, place, unit, values, weights)
+        along = Direction(point, k, place, unit)
         at, size = along.settle(float(np.real(analytic) if unit == 1.0 else np.imag(analytic)), report)
         slope, rounding, least = at.central, at.noise, 1e-14 * along.biggest / max(1.0, abs(along.x))
         if exact is not None and abs(exact - slope) <= 1e-4 * abs(slope) + rounding and rounding <= 1e-2 * abs(slope):
@@ -250,22 +253,17 @@ def shift_entry(point: Point, k: int, place: tuple[int, ...], step: complex) -> 
         return point.values(xs)
 
 
-def weighted_difference(weights: list[Array], a: list[Array], b: list[Array]) -> float:
-    """L(a) - L(b), subtracted before summing, which rounds less."""
-    return float(sum([np.sum(np.real(np.conjugate(w) * (x - y))) for w, x, y in zip(weights, a, b, strict=True)]))
-
-
-def complex_step(point: Point, k: int, place: tuple[int, ...], weights: list[Array]) -> float | None:
+def complex_step(point: Point, k: int, place: tuple[int, ...]) -> float | None:
     """Im L(x + ih)/h, or None where the function does not take complex numbers."""
-    if not point.analytic_continuation or any([x.dtype.kind == "c" for x in (*point.xs, *weights)]):
+    if not point.analytic_continuation or any([x.dtype.kind == "c" for x in (*point.xs, *point.weights)]):
         return None
     try:
         values = shift_entry(point, k, place, IMAGINARY * 1j)
     except Exception:  # whatever a function of real numbers raises for complex ones
         return None
-    if any([z.shape != w.shape for z, w in zip(values, weights, strict=True)]):
+    if any([z.shape != w.shape for z, w in zip(values, point.weights, strict=True)]):
         return None
-    return float(sum([np.sum(w * np.imag(z)) for w, z in zip(weights, values, strict=True)]) / IMAGINARY)
+    return float(sum([np.sum(w * np.imag(z)) for w, z in zip(point.weights, values, strict=True)]) / IMAGINARY)
 
 
 # ---------------------------------------------------------------- the report of a check
@@ -481,7 +479,7 @@ def overlaps_itself(x: Array) -> bool:
 def compare(point: Point, report: Report, order: int) -> None:
     """Check the derivative of the function at the point, entry by entry, and note the problems."""
     written, again = [[x.copy() for x in point.xs] for _ in range(2)]
-    values = point.values(written)
+    values = point.start = point.values(written)
     for name, x, old in zip(point.names, written, point.xs, strict=True):
         if not np.array_equal(x, old, equal_nan=True):
             report.found.append(f"the function writes into its input {name}: work on a copy, x = x.copy()")
@@ -493,10 +491,9 @@ def compare(point: Point, report: Report, order: int) -> None:
         report.found.append("the function gives another result each time: fix the seed of its random numbers")
     if report.found:
         return
-    weights = point.weights(values)
     try:
-        analytic = point.slopes(weights)
-        again = point.slopes(weights)
+        analytic = point.slopes()
+        again = point.slopes()
     except AutoflowError as error:
         report.found.append(f"{type(error).__name__}: {error}")
         return
@@ -504,12 +501,12 @@ def compare(point: Point, report: Report, order: int) -> None:
         report.found.append("the gradient is another one each time: a rule that uses random numbers?")
         return
     found = [
-        ((name, place), analytic[k][place], difference_at(point, k, place, analytic[k][place], values, weights, report))
+        ((name, place), analytic[k][place], difference_at(point, k, place, analytic[k][place], report))
         for k, name in enumerate(point.names) for place in np.ndindex(point.xs[k].shape)
     ]  # fmt: skip
     scale = max([x.scale for *_, x in found if np.isfinite(x.scale)], default=0.0)
     atol = 1e-7 * min(1.0, scale) if point.atol is None else point.atol
-    rows = [judge_entry(*entry, only_weight(weights), (point.rtol, atol), order) for entry in found]
+    rows = [judge_entry(*entry, point, atol, order) for entry in found]
     report.rows += rows
     hidden = [row for row, (_, g, x) in zip(rows, found, strict=True) if row.right and is_hidden(g, x, scale)]
     if hidden:
@@ -521,18 +518,14 @@ def compare(point: Point, report: Report, order: int) -> None:
         report.found.append(f"every gradient is zero: did the result leave the graph?\n{LOST}")
 
 
-def judge_entry(
-    entry: tuple[str, tuple[int, ...]], g: Any, found: Numeric, weight: float, tolerances: tuple[float, float],
-    order: int,
-) -> Row:  # fmt: skip
+def judge_entry(place: tuple[str, tuple[int, ...]], g: Any, found: Numeric, at: Point, atol: float, order: int) -> Row:
     """One line of the table; of a function with a single result what its derivative is, without the weight."""
-    rtol, atol = tolerances
-    analytic, numeric, noise = g / weight, found.slope / weight, found.noise / abs(weight)
+    analytic, numeric, noise = g / at.weight, found.slope / at.weight, found.noise / abs(at.weight)
     with np.errstate(all="ignore"):
         error = abs(analytic - numeric)
         size = max(abs(analytic), abs(numeric))
-        right = bool(error <= atol + rtol * abs(numeric) + noise) or bool(analytic == numeric)
-        return Row(*entry, analytic, numeric, float(error / size) if size else 0.0, right, order)
+        right = bool(error <= atol + at.rtol * abs(numeric) + noise) or bool(analytic == numeric)
+        return Row(*place, analytic, numeric, float(error / size) if size else 0.0, right, order)
 
 
 def is_hidden(g: Any, found: Numeric, scale: float) -> bool:

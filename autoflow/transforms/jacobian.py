@@ -27,7 +27,7 @@ import functools
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, Unpack, overload
 
 import numpy as np
 
@@ -45,14 +45,9 @@ from ..nodes.grads import cast_gradient
 from ..nodes.nodes import Array, gradient_target, value_of
 from ..nodes.records import ancestors
 from ..table.shapes import is_numpys
-from .evaluation import Argnum, Trace, chosen_argnum, plain_numbers
+from .evaluation import A, Argnum, How, HowBy, Jacobian, N, OfFirst, P, Trace, chosen_argnum, plain_numbers
 from .forward_pass import ForwardPass
 from .gradient import checked_analytic, grad
-
-if TYPE_CHECKING:
-    from typing import Unpack
-
-    from .evaluation import A, How, HowBy, Jacobian, N, OfFirst, P
 
 LONG = 5.0  # seconds after which a progress bar is shown
 

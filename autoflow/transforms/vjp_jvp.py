@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar, Unpack, overload
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from ..extending.joint import one_root
 from ..nodes.grads import as_gradient_like, check_numbers
 from ..nodes.nodes import Operation, Variable, gradient_target, operation_from, value_of
 from ..table.shapes import as_array, is_on_host
-from .evaluation import Trace, copy_numbers, have_history, parameters_of
+from .evaluation import Trace, Unused, copy_numbers, have_history, parameters_of
 from .forward_pass import ForwardPass, number_leaves
 from .gradient import grad
 
@@ -166,11 +166,9 @@ def conjugate(x: Any) -> Any:
 
 
 @overload
-def hvp(
-    f: Callable[..., Any], primals: np.ndarray | complex, vectors: Any, *, allow_unused: bool = False
-) -> np.ndarray: ...
+def hvp(f: Callable[..., Any], primals: np.ndarray | complex, vectors: Any, **how: Unpack[Unused]) -> np.ndarray: ...
 @overload
-def hvp(f: Callable[..., Any], primals: T, vectors: Any, *, allow_unused: bool = False) -> T: ...
+def hvp(f: Callable[..., Any], primals: T, vectors: Any, **how: Unpack[Unused]) -> T: ...
 def hvp(f: Callable[..., Any], primals: Any, vectors: Any, *, allow_unused: bool = False) -> Any:
     """The Hessian of a scalar function times a vector: how its gradient changes in that direction.
 
@@ -266,16 +264,16 @@ def half_square(z: Any) -> Any:
     return 0.5 * sum([np.sum(np.real(np.conjugate(x) * x)) for x in pytree.tree_leaves(z) if pytree.is_number(x)])
 
 
+class Newton(Unused, total=False):
+    """The options of ggnvp."""
+
+    loss: Callable[[Any], Any]
+
+
 @overload
-def ggnvp(
-    f: Callable[..., Any], primals: np.ndarray | complex, vectors: Any, *, loss: Callable[[Any], Any] = half_square,
-    allow_unused: bool = False,
-) -> np.ndarray: ...  # fmt: skip
+def ggnvp(f: Callable[..., Any], primals: np.ndarray | complex, vectors: Any, **how: Unpack[Newton]) -> np.ndarray: ...
 @overload
-def ggnvp(
-    f: Callable[..., Any], primals: T, vectors: Any, *, loss: Callable[[Any], Any] = half_square,
-    allow_unused: bool = False,
-) -> T: ...  # fmt: skip
+def ggnvp(f: Callable[..., Any], primals: T, vectors: Any, **how: Unpack[Newton]) -> T: ...
 def ggnvp(
     f: Callable[..., Any], primals: Any, vectors: Any, *, loss: Callable[[Any], Any] = half_square,
     allow_unused: bool = False,
