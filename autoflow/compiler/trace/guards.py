@@ -151,8 +151,9 @@ class Guards:
                 continue
             if not reachable.foreign(child):
                 queue += self.enter(child)
-            elif not isinstance(child, reachable.NAMED):
-                queue += reachable.numbers_of(child)
+            elif not isinstance(child, reachable.NAMED):  # such as an event, whose flag another thread may set
+                own = reachable.attributes_of(child)
+                self.places += [(None, own, name, v) for name, v in own.items() if reachable.is_number(v)]
         ready = [edge for edge in self.waiting if self.is_named(edge[1][1])]
         self.waiting = [edge for edge in self.waiting if not self.is_named(edge[1][1])]
         for (_, is_handed_on, name), (container, key, child) in self.doors.items():  # by all names found by now

@@ -152,12 +152,6 @@ def attributes_of(x: Any) -> dict[str, Any]:
     return attributes if isinstance(attributes, dict) else {}
 
 
-def numbers_of(x: Any) -> list[Edge]:
-    """Numbers and texts among the attributes of an object of Python's own, as the flag of a ``threading.Event``."""
-    attributes = attributes_of(x)
-    return [(x, (attributes, name)) for name, value in attributes.items() if is_number(value)]
-
-
 def edges_of_module(module: Any, x: Any, wanted: Set[str]) -> list[Edge]:
     """What code with these names may mean by ``config.rate``, where config is a module of the user's: any name, if it
     looks names up by text. Not a clock that is a module in it: ``time`` is a common name. Of Python's modules lists and
