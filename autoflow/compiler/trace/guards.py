@@ -229,8 +229,8 @@ class Guards:
             elif not any([x is own for own in OWN]) or reachable.may_have_drawn(self.named, self.reached()):
                 yield f"draws random numbers: {SAME}. Draw them outside and pass them as an argument, {WAY_OUT}"
         edges = [(reachable.follow, *edge) for edge in self.edges]
-        for read, container, key, child in (*edges, *self.attributes):
-            now = read(container, key)
+        for ask, container, key, child in (*edges, *self.attributes):
+            now = ask(container, key)
             if not (is_equal(now, child) or (key == "grad" and isinstance(now, DuckArray))):  # recorded.py tells more
                 what = f"changes {item_name(container, key)}, which it found outside"
                 yield f"{what}: {ONCE}. Make it an argument and a result, {WAY_OUT}"

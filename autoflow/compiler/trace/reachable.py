@@ -384,8 +384,8 @@ def reader(x: Any) -> tuple[Callable[[], Any], Any]:
     if isinstance(x, ARRAYS) and x.nbytes > SMALL:
         before = x.copy(order="K")
         return lambda: same_bytes(x, before), True
-    whole: Callable[[], Any] = getattr(x, "tobytes", None) or getattr(x, "getvalue", lambda: bytes(x))
-    read = (lambda: x.closed or whole()) if isinstance(x, FILES) else whole
+    whole: Any = getattr(x, "tobytes", None) or getattr(x, "getvalue", lambda: bytes(x))
+    read: Callable[[], Any] = (lambda: x.closed or whole()) if isinstance(x, FILES) else whole
     return read, read()
 
 
