@@ -122,12 +122,9 @@ PROGRAMS = {
     "C's structure": ("return x*N.a",
         "import ctypes\nclass C(ctypes.Structure):\n _fields_=[('a',ctypes.c_double)]\nN=C(2.)", "N.a=3."),
     "all attributes": ("return x*N.a", "N=argparse.Namespace(a=2.)", "N.__dict__={'a':3.}"),
-    "all of a function": ("return x*g.a", "def g(): pass\ng.a=2.", "g.__dict__={'a':3.}"),
     "memory map": ("return x*N[0]", "import mmap\nN=mmap.mmap(-1,8);N[0]=2", "N[0]=3"),
     "text in memory": ("return x*len(N.getvalue())", "import io\nN=io.StringIO('ab')", "N.write('abc')"),
-    "bytes in memory": ("return x*N.getvalue()[0]", "import io\nN=io.BytesIO(b'ab')", "N.write(b'c')"),
     "event": ("return x*(3 if N.is_set() else 2)", "N=threading.Event()", "N.set()"),
-    "command": ("return x*len(sys.argv)", "sys.argv=['a']", "sys.argv.append('b')"),
     "namespace del": ("return x*(2 if hasattr(N,'a') else 3)", "N=types.SimpleNamespace(a=2.)", "del N.a"),
     "hasattr add": ("return x*(3 if hasattr(N,'a') else 2)", "N=types.SimpleNamespace()", "N.a=3."),
     "hasattr of a class": ("return x*(3 if hasattr(C,'a') else 2)", "class C: pass", "C.a=3."),
@@ -241,7 +238,7 @@ PROGRAMS = {
     "builtin shadow": ("return x*len([1,2])", "pass", "len=lambda v:3"),
     "printoptions": ("return x*len(str(np.array([1.23456])))", "np.set_printoptions(precision=8)",
         "np.set_printoptions(precision=2)"),
-    "argv": ("return x*len(sys.argv)", "sys.argv=['a']", "sys.argv=['a','b']"),
+    "argv": ("return x*len(sys.argv)", "sys.argv=['a']", "sys.argv.append('b')"),
     "locals dict": ("return x*K['f']()", "K={'f':lambda:2.}", "K['f']=lambda:3."),
     "closure via default": ("return g(x)", "def mk(k):\n def g(x): return x*k[0]\n return g\nL=[2.];g=mk(L)",
         "L[0]=3."),
@@ -610,12 +607,18 @@ def put_back(rows_as_before):
     sys.modules.pop("af_test_module", None)
 
 
-def is_stale(body, setup, change, given=()):
-    """Does the compiled function give what it gave before the change? None if it is refused. ``given``: the names of
-    what it gets as an argument."""
+def scope_of(body, setup, given=()):
+    """What there is before, and the function f of x and of what is given."""
     scope = {}
     exec(IMPORTS + setup, scope)
     exec(f"def f({','.join(['x', *given])}):\n" + "".join(f" {line}\n" for line in body.splitlines()), scope)
+    return scope
+
+
+def is_stale(body, setup, change, given=()):
+    """Does the compiled function give what it gave before the change? None if it is refused. ``given``: the names of
+    what it gets as an argument."""
+    scope = scope_of(body, setup, given)
     eager, program = scope["f"], af.compile(scope["f"])
 
     def f(x):
@@ -844,17 +847,14 @@ def test_print_options_are_seen_where_a_text_of_an_array_counts(text):
 SET = {
     "class": ("class C: n=0.", "C.k=5.", "vars(C).get('k')", "C.k=7."),
     "function": ("def g(): pass", "g.k=5.", "vars(g)", "g.k=7."),
-    "function, gone": ("def g(): pass", "g.k=5.", "vars(g)", "vars(g).clear()"),
     "object, gone": ("N=types.SimpleNamespace()", "N.k=5.", "vars(N)", "vars(N).clear()"),
     "list with attributes": ("class L(list): pass\nN=L()", "N.k=5.", "vars(N)", "N.k=7."),
     "global, gone": ("Q=5.", "global Q\nQ=5.", "globals().get('Q')", "globals().pop('Q',0)"),
     "property": ("class C: p=functools.cached_property(lambda self: 2.)\nN=C()", "N.p", "vars(N)", "vars(N).clear()"),
     "name": ("V=af.Variable(1.)", "V.name='a'", "V.name", "V.name='b'"),
-    "gradient": ("V=af.Variable(1.)", "V.grad=2.", "V.grad", "V.grad=None"),
     "a pass": ("V=af.Variable(2.)", "(V*V).backward()", "V.grad", "V.grad=None"),
     "an attribute by text": ("def g(): pass", "setattr(g,'a%d'%len(vars(g)),1)", "vars(g)", "pass"),
     "no gradient": ("V=af.Variable(1.)", "V.zero_grad()", "V.grad", "V.grad=3."),
-    "frozen": ("V=af.Variable(1.)", "V.requires_grad=False", "V.requires_grad", "V.requires_grad=True"),
 }  # fmt: skip
 
 
@@ -862,11 +862,7 @@ SET = {
 @pytest.mark.parametrize("changes", [(0, 0, 1, 1, 0, 1), (0, 1, 0, 1, 1, 1)])
 def test_what_a_function_sets_outside_is_set_by_each_call(name, changes):
     setup, do, read, change = SET[name]
-    scopes = [{"af": af}, {"af": af}]
-    for scope in scopes:
-        exec(
-            f"{IMPORTS}{setup}\ndef f(x):\n" + "".join(f" {line}\n" for line in f"{do}\nreturn x*2".splitlines()), scope
-        )
+    scopes = [scope_of(f"{do}\nreturn x*2", f"import autoflow as af\n{setup}") for _ in range(2)]
     eager, compiled = scopes[0]["f"], af.compile(scopes[1]["f"])
     for is_changed in changes:
         for f, scope in zip((eager, compiled), scopes, strict=True):

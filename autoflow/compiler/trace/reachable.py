@@ -153,12 +153,6 @@ def attributes_of(x: Any) -> dict[str, Any]:
     return attributes if isinstance(attributes, dict) else {}
 
 
-def numbers_of(x: Any) -> list[Edge]:
-    """Numbers and texts among the attributes of an object of Python's own, as the flag of a ``threading.Event``."""
-    attributes = attributes_of(x)
-    return [(x, (attributes, name)) for name, value in attributes.items() if is_number(value)]
-
-
 def edges_of_module(module: Any, x: Any, wanted: Set[str]) -> list[Edge]:
     """What code with these names may mean by ``config.rate``, where config is a user's module: any name, if it looks
     names up by text; but not a clock module in it: ``time`` is a common name. In Python's own modules: lists, dicts and
@@ -391,8 +385,8 @@ def reader(x: Any) -> tuple[Callable[[], Any], Any]:
     if isinstance(x, ARRAYS) and x.nbytes > SMALL:
         before = x.copy(order="K")
         return lambda: same_bytes(x, before), True
-    whole: Callable[[], Any] = getattr(x, "tobytes", None) or getattr(x, "getvalue", lambda: bytes(x))
-    read = (lambda: x.closed or whole()) if isinstance(x, FILES) else whole
+    whole: Any = getattr(x, "tobytes", None) or getattr(x, "getvalue", lambda: bytes(x))
+    read: Callable[[], Any] = (lambda: x.closed or whole()) if isinstance(x, FILES) else whole
     return read, read()
 
 

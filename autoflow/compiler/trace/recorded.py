@@ -191,8 +191,8 @@ def run_once(
     guards.named |= {UNPROVED} if unproved else set()
     for what in guards.changes():
         raise CompileError(f"the compiled function {what}.")
-    for given in tape.given:
-        if given.has_new_attributes() or [*given.changes()]:
+    for of_call in tape.given:
+        if of_call.has_new_attributes() or [*of_call.changes()]:
             raise CompileError(
                 "a compiled function changes what it gave to a function of NumPy's, or what a function reads that it "
                 "gave to NumPy: each run would find what is left. Give a copy, or say af.compile(f, fallback=True)."
