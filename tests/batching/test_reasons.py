@@ -111,7 +111,7 @@ def taken_from_outside(x):
 REASONS = [
     ("the class FirstOfAll", lambda x: x * FirstOfAll(), X),
     ("the class FirstOfAll", lambda x: np.stack([x, FirstOfAll()]), X),
-    ("a result that is no array", lambda x: x * np.ones(3).view(Wrapping), X),
+    ("a result that is not an array", lambda x: x * np.ones(3).view(Wrapping), X),
     ("a function that finds an array of one example", taken_from_outside, X),
     ("warnings that are recorded", recording, X),
     ("np.seterrcall", listening, X),

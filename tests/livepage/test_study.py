@@ -155,7 +155,7 @@ def test_wrong_arguments():
     data = {"x": np.ones(3)}
     with pytest.raises(InputError, match=r"params: p\['layer'\]\[0\] has to be an array of numbers, not str"):
         af.live(lambda p, x: np.sum(x), {"layer": ["w"]}, data)
-    with pytest.raises(InputError, match=r"params: net has to be .* not Linear\. Of a model .* nn.functional_call"):
+    with pytest.raises(InputError, match=r"params: net has to be .* not Linear\. For an .* nn.functional_call"):
         af.live(lambda net, x: np.sum(net(x)), nn.Linear(3, 1, rng=np.random.default_rng(0)), data)
     with pytest.raises(InputError, match=r"not Layers\. Arrays may be in dicts, .* pass vars\(object\), or make it"):
         af.live(lambda net, x: np.sum(net.w * x), Layers(), data)
