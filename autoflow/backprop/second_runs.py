@@ -200,7 +200,7 @@ def nothing(x: Any) -> Iterable[Any]:
     return ()
 
 
-STORE = dis.opmap["STORE_ATTR"]
+STORE, SETTERS = dis.opmap["STORE_ATTR"], frozenset({"setattr", "__dict__", "vars"})
 
 
 def of_functions(always: bool) -> Referents:
@@ -209,7 +209,7 @@ def of_functions(always: bool) -> Referents:
 
     def find(x: Any) -> Iterable[Any]:
         code, own = x.__code__, x.__dict__
-        has_own = always or own or STORE in code.co_code[::2] or "setattr" in code.co_names
+        has_own = always or own or STORE in code.co_code[::2] or not SETTERS.isdisjoint(code.co_names)
         found = [x.__closure__, x.__defaults__, x.__kwdefaults__, own if has_own else None]
         if is_users(x):
             for names in named_by(x):

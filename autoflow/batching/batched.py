@@ -86,6 +86,22 @@ def shares_memory(a: Any, b: Any) -> bool:
     return owner_of(a) is owner_of(b)
 
 
+SILENT = {"__new__", "__array_finalize__", "__doc__", "__repr__", "__str__", "__reduce__", "__setstate__"}
+
+
+@lru_cache(maxsize=256)
+def own_type(kind: type) -> bool:
+    """Is it a class of arrays that compute in a way of their own: masked arrays, matrices, classes of the user's that
+    replace something of ndarray's?"""
+    if not issubclass(kind, np.ndarray) or issubclass(kind, NodeRole):
+        return False
+    # NumPy's other classes (memmap, recarray) and ours compute as ndarray does.
+    bases = kind.__mro__[: kind.__mro__.index(np.ndarray)]
+    users = [cls for cls in bases if cls.__module__.partition(".")[0] not in ("numpy", "autoflow")]
+    is_changed = any([(vars(np.ndarray).keys() & vars(cls).keys()) - SILENT for cls in users])
+    return is_changed or (kind.__mul__, kind.__array_ufunc__) != (np.ndarray.__mul__, np.ndarray.__array_ufunc__)
+
+
 WRAPPING = {np.add, np.subtract, np.multiply, np.negative, np.absolute, np.power}
 
 
@@ -182,9 +198,9 @@ class Layer:
             self.doubt("np.seterrcall")
 
     def check_hook(self, kind: type, hook: str) -> None:
-        """A doubt if a class answers NumPy's calls in its own way: it would see the whole batch."""
-        if has_own_hook(kind, hook):
-            self.doubt(f"the class {kind.__name__}, which answers NumPy's calls itself,")
+        """A doubt if a class computes in its own way: it would see the whole batch, or not be asked."""
+        if own_type(kind) or has_own_hook(kind, hook):
+            self.doubt(f"the class {kind.__name__}, which computes in its own way,")
 
     def run_row(self, rule: Rule, values: list[Any], compute: Any) -> Any:
         """Run a row on values with at least one array of ours among them, for ``forward/recording.py``."""
@@ -338,6 +354,13 @@ class Batched(DuckArray):
 
     def __rpow__(self, other: Any) -> Any:
         return NP.power(other, self)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        """Python divides a complex number by a float itself, and refuses to divide by 0."""
+        is_pythons = isinstance(other, (float, complex)) and type(other) is not float
+        if is_pythons and self.is_number and not np.all(innermost(self)):
+            self.batch_layer.doubt("a complex number of Python's divided by 0")
+        return np.divide(other, self)
 
     def yields_to(self, y: Any) -> bool:
         """Does the operand compute the result: a node of our layer, or of one inside?"""

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from ..backends.registry import NODE_TYPES, array_type
+from ..backends.registry import array_type
 from ..base import pytree
 from ..base.errors import BatchError, InputError
 from ..nodes.coercion import kept_in
-from ..nodes.nodes import NodeRole, gradient_target, value_of
+from ..nodes.nodes import gradient_target, value_of
+from .batched import own_type
 from .looping import close, is_same
 
 Axes = Any  # an int, None, or a tree of them
@@ -99,21 +100,6 @@ def mapped_leaves(in_axes: Axes, args: tuple[Any, ...], flat: bool) -> tuple[lis
         said = ", ".join([f"{n} in argument {word_of(args, k)}" for k, n in lengths.items()])
         raise InputError(f"the mapped axes have different lengths: {said}. All count the same examples.")
     return given, int(next(iter(lengths.values())))
-
-
-SILENT = {"__new__", "__array_finalize__", "__doc__", "__repr__", "__str__", "__reduce__", "__setstate__"}
-
-
-def own_type(kind: Any) -> bool:
-    """Is it a class of arrays that compute in a way of their own: masked arrays, matrices, classes of the user's that
-    replace something of ndarray's?"""
-    if not issubclass(kind, np.ndarray) or kind in NODE_TYPES or issubclass(kind, NodeRole):
-        return False
-    # NumPy's other classes (memmap, recarray) and ours compute as ndarray does.
-    bases = kind.__mro__[: kind.__mro__.index(np.ndarray)]
-    users = [cls for cls in bases if cls.__module__.partition(".")[0] not in ("numpy", "autoflow")]
-    is_changed = any([(vars(np.ndarray).keys() & vars(cls).keys()) - SILENT for cls in users])
-    return is_changed or (kind.__mul__, kind.__array_ufunc__) != (np.ndarray.__mul__, np.ndarray.__array_ufunc__)
 
 
 def is_stacked(x: Any) -> bool:

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..nodes.nodes import Array, NodeRole, gradient_target
 from ..table.indexing import getitem, is_basic, put_back, put_view, setitem
+from ..table.shapes import innermost
 from .batched import FORM_OF, Batched, Layer, layer_of, open_layer, sample, whose_turn, wrap_batched
 from .forms import FORMS, Form, align, as_numpy_wrote, batched, in_front, ndim_of
 from .looping import has_mapped, one_of, settled
@@ -113,6 +114,10 @@ def write(layer: Layer, x: Any, index: Any, new: Any) -> None:
         mask = np.reshape(index, (*index.shape, *(1,) * (x.ndim - index.ndim)))
         x[...] = np.where(mask, in_dtype(new, x.dtype), x)
         return
+    if x.dtype.kind in "iu" and new_mapped and new.is_number and not np.can_cast(new.dtype, x.dtype):
+        info, numbers = np.iinfo(x.dtype), np.real(innermost(new_inner)).astype(float)
+        if type(numbers) is np.ndarray and not np.all((numbers >= info.min) & (numbers < info.max + 1.0)):
+            layer.doubt("a number that integers cannot hold: NumPy casts arrays, and refuses numbers")
     inside = index_of_all(layer, index, x.shape, True)
     x.inner[inside] = fit_values(inside, x.inner, new_inner, new_mapped, layer)
 

@@ -25,8 +25,8 @@ from ..nodes.nodes import NodeRole, gradient_target, value_of
 from ..nodes.versions import user_frame
 from ..table.shapes import innermost
 from . import forms, places, products, shapes  # noqa: F401 - they fill the table of forms
-from .batched import Batched, Doubt, Layer, Shared, in_order_of_stack, layer_of, open_layer, users_line
-from .definition import Axes, is_stacked, mapped_leaves, own_type, put_axis, run_loop, same_as_one, spread_axes
+from .batched import Batched, Doubt, Layer, Shared, in_order_of_stack, layer_of, open_layer, own_type, users_line
+from .definition import Axes, is_stacked, mapped_leaves, put_axis, run_loop, same_as_one, spread_axes
 from .looping import KNOWN, SAID, is_same, remember
 
 # ---------------------------------------------------------------- while a vmap runs: nodes on Batched arrays
@@ -154,6 +154,12 @@ class Batch:
         around = modes()
         has_history = around.recording and any([gradient_target(x) is not None for x, _ in self.given])
         z = result = None
+        views: dict[int, Any] = {}
+
+        def share(x: Any) -> Any:
+            """As f sees what all examples share: what is one object stays one."""
+            return views.setdefault(id(x), x.view(Shared)) if type(x) is np.ndarray else x
+
         layer.hears_errors = before.hears_errors
         for x, axis in self.leaves:
             if type(x) is not np.ndarray and axis is not None and type(a := innermost(x)) is np.ndarray:
@@ -169,10 +175,10 @@ class Batch:
                 for x, axis in (*self.given, *zip(self.options.values(), [None] * len(self.options), strict=True)):
                     if type(x) is not np.ndarray and (own_type(type(x)) or (axis is not None and not array_type(x))):
                         layer.doubt(f"the class {type(x).__name__} of an array")
-                args = self.arguments(lambda x: Batched(x, layer, number=x.ndim == 1), shared)
+                args = self.arguments(lambda x: Batched(x, layer, number=x.ndim == 1), share)
                 common = [] if self.flat else [x for x, (*_, own) in zip(args, self.parts(), strict=True) if not own]
                 is_unchanged = pytree.watched(common) if common else None
-                z = self.f(*args, **self.options)
+                z = self.f(*args, **{name: share(x) for name, x in self.options.items()})
                 if is_unchanged is not None and not is_unchanged():
                     layer.reason = layer.reason or f"an argument's container that changes in {definition_line(self.f)}"
         except Doubt as doubt:
@@ -263,11 +269,6 @@ def example(x: Any, k: int) -> Any:
     if x.ndim > 1 and isinstance(memory := innermost(one), np.ndarray):
         memory.flags.writeable = False
     return one
-
-
-def shared(x: Any) -> Any:
-    """An argument that all examples share, as f sees it."""
-    return x.view(Shared) if type(x) is np.ndarray else x
 
 
 def take_out(z: Any, out_axes: Axes, layer: Layer) -> Any:
