@@ -29,7 +29,18 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..backends.duck_arrays import NESTED, NP, QUESTIONS, DuckArray, flags_of, flat, is_ours, private, tuple_like
+from ..backends.duck_arrays import (
+    NESTED,
+    NP,
+    OPERATORS,
+    QUESTIONS,
+    DuckArray,
+    flags_of,
+    flat,
+    is_ours,
+    private,
+    tuple_like,
+)
 from ..backends.registry import layer_of as layer_of
 from ..base.errors import BatchError
 from ..base.lazy import ROWS
@@ -352,16 +363,6 @@ class Batched(DuckArray):
             return self.batch_layer.run("power", power, self, other)
         return NP.power(self, other)
 
-    def __rpow__(self, other: Any) -> Any:
-        return NP.power(other, self)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        """Python divides a complex number by a float itself, and refuses to divide by 0."""
-        is_pythons = isinstance(other, (float, complex)) and type(other) is not float
-        if is_pythons and self.is_number and not np.all(innermost(self)):
-            self.batch_layer.doubt("a complex number of Python's divided by 0")
-        return np.divide(other, self)
-
     def yields_to(self, y: Any) -> bool:
         """Does the operand compute the result: a node of our layer, or of one inside?"""
         return issubclass(type(y), NodeRole) and whose_turn(self, y)[1]
@@ -491,6 +492,23 @@ def power(layer: Layer, x: Batched, y: Any) -> Batched:
     return Batched(inner**y, layer, x.mapped, number=x.is_number)
 
 
+def reflected(ufunc: np.ufunc) -> Any:
+    """``2.0 / x``. If x is a number, Python divides its complex numbers and those of derived classes itself, and raises
+    errors where NumPy has infinity or NaN."""
+
+    def operate(y: Batched, x: Any) -> Any:
+        z = ufunc(x, y)
+        is_pythons = isinstance(x, (float, complex)) and type(x) is not float and y.is_number
+        if is_pythons and type(numbers := innermost(z)) is np.ndarray and not np.all(np.isfinite(numbers)):
+            y.batch_layer.doubt("an operator of Python's, which may raise an error for this number,")
+        return z
+
+    return operate
+
+
+for _name in ("truediv", "floordiv", "mod"):
+    setattr(Batched, f"__r{_name}__", reflected(OPERATORS[_name]))
+Batched.__rpow__ = reflected(np.power)  # type: ignore[attr-defined]
 CONVERT: dict[str, Any] = {"bool": bool, "float": float, "int": int, "complex": complex, "index": int}
 for _name, _convert in CONVERT.items():
     setattr(Batched, f"__{_name}__", question(QUESTIONS[_name], _convert))

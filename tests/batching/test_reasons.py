@@ -104,6 +104,13 @@ class Turned(np.ndarray):
     __rmul__ = __mul__
 
 
+class Half(float):
+    pass
+
+
+QUIET = np.errstate(all="ignore")
+
+
 # The reason, the function, and the batch.
 def taken_from_outside(x):
     class Outside(af.Function):
@@ -123,7 +130,9 @@ REASONS = [
     ("the class FirstOfAll", lambda x: np.stack([x, FirstOfAll()]), X),
     ("a result that is no array", lambda x: x * Wrapping(), X),
     ("the class Turned, which computes in its own way", lambda x: x * np.ones(3).view(Turned), X),
-    ("a complex number of Python's divided by 0", lambda x: 1j / x, np.array([1.0, 0.0])),
+    ("an operator of Python's", QUIET(lambda x: 1j / x), np.array([1.0, 0.0])),
+    ("an operator of Python's", QUIET(lambda x: 0j**x), np.array([1.0, -1.0])),
+    ("an operator of Python's", QUIET(lambda x: Half(2.0) % x), np.array([1.0, 0.0])),
     ("a number that integers cannot hold", lambda x: ((z := np.zeros_like(x, int)).fill(x[0]), z)[1], X * 1e20),
     ("a function that finds an array of one example", taken_from_outside, X),
     ("warnings that are recorded", recording, X),
