@@ -211,7 +211,8 @@ class Batch:
             return
         shared = [*self.options.items(), *[(k, x) for k, (x, axis) in enumerate(self.leaves) if axis is None]]
         kinds = [(type(x), x.shape, x.dtype, axis) for x, axis in mapped]
-        key = type(self.f), before.codes, *kinds, *[(name, value_key(x)) for name, x in shared]
+        containers = [] if self.flat else [type(x) for _, x in pytree.entries(self.args)]
+        key = type(self.f), before.codes, *kinds, *[(name, value_key(x)) for name, x in shared], *containers
         if key in KNOWN:
             return
         try:

@@ -175,6 +175,22 @@ def test_one_object_for_all_examples_stays_one():
     np.testing.assert_array_equal(places(np.array([1, 0]), table=X), 2.0 * X[::-1])
 
 
+def test_containers_are_part_of_the_kind():
+    f = af.vmap(lambda u: u * 2.0 if type(u) is np.ndarray else u[0] * 3.0, loop="allow")
+    for u, expected in (([X], X * 3.0), (X, X * 2.0), ((X,), X * 3.0)):
+        np.testing.assert_array_equal(f(u), expected)
+
+
+@pytest.mark.parametrize(("given", "left"), [([[]], []), ([()], []), ([{}, 1.0], [{}, 1.0, 2])])
+def test_a_container_for_all_examples_changes_as_in_a_loop(given, left):
+    def f(x, u):
+        u.append(2) if len(u) == 2 else u and u.pop()
+        return x * 2.0
+
+    af.vmap(f, (0, None), loop="allow")(X[:1], given)
+    assert given == left
+
+
 LAYOUTS = {
     "C": lambda a: a, "F": lambda a: a.copy("F"), "turned": lambda a: a.T, "backwards": lambda a: a[::-1, ::-1],
     "part": lambda a: a[:3].T, "one row": lambda a: np.broadcast_to(a[:1], a.shape),
