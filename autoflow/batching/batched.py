@@ -29,19 +29,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..backends.duck_arrays import (
-    NESTED,
-    NP,
-    OPERATORS,
-    QUESTIONS,
-    DuckArray,
-    flags_of,
-    flat,
-    is_ours,
-    private,
-    tuple_like,
-)
-from ..backends.registry import layer_of as layer_of
+from ..backends.duck_arrays import NESTED, NP, QUESTIONS, DuckArray, flags_of, flat, is_ours, private, tuple_like
+from ..backends.registry import NODE_TYPES, layer_of as layer_of
 from ..base.errors import BatchError
 from ..base.lazy import ROWS
 from ..base.modes import modes, switched
@@ -100,11 +89,10 @@ def shares_memory(a: Any, b: Any) -> bool:
 SILENT = {"__new__", "__array_finalize__", "__doc__", "__repr__", "__str__", "__reduce__", "__setstate__"}
 
 
-@lru_cache(maxsize=256)
 def own_type(kind: type) -> bool:
     """Is it a class of arrays that compute in a way of their own: masked arrays, matrices, classes of the user's that
     replace something of ndarray's?"""
-    if not issubclass(kind, np.ndarray) or issubclass(kind, NodeRole):
+    if not issubclass(kind, np.ndarray) or kind in NODE_TYPES or issubclass(kind, NodeRole):
         return False
     # NumPy's other classes (memmap, recarray) and ours compute as ndarray does.
     bases = kind.__mro__[: kind.__mro__.index(np.ndarray)]
@@ -294,6 +282,7 @@ class Shared(np.ndarray):
         return array[()] if return_scalar else array.view(np.ndarray)
 
 
+NO_ARRAYS |= {Shared}
 # ---------------------------------------------------------------- arrays that hide a batch
 
 
@@ -438,7 +427,7 @@ class Batched(DuckArray):
         if held:
             return NotImplemented
         for kind in types:
-            if kind is not Batched:
+            if kind is not Batched and kind not in NO_ARRAYS:
                 layer.check_hook(kind, "__array_function__")
         return layer.run(function, FORM_OF["function"], function, args, options)
 
@@ -506,9 +495,9 @@ def reflected(ufunc: np.ufunc) -> Any:
     return operate
 
 
-for _name in ("truediv", "floordiv", "mod"):
-    setattr(Batched, f"__r{_name}__", reflected(OPERATORS[_name]))
-Batched.__rpow__ = reflected(np.power)  # type: ignore[attr-defined]
+DIVIDING = {"truediv": np.divide, "floordiv": np.floor_divide, "mod": np.remainder, "pow": np.power}
+for _name, _ufunc in DIVIDING.items():
+    setattr(Batched, f"__r{_name}__", reflected(_ufunc))
 CONVERT: dict[str, Any] = {"bool": bool, "float": float, "int": int, "complex": complex, "index": int}
 for _name, _convert in CONVERT.items():
     setattr(Batched, f"__{_name}__", question(QUESTIONS[_name], _convert))
