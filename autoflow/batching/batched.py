@@ -352,6 +352,19 @@ class Batched(DuckArray):
             return self.batch_layer.run("power", power, self, other)
         return NP.power(self, other)
 
+    def __rpow__(self, other: Any) -> Any:
+        return self.as_pythons(other, NP.power(other, self))
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return self.as_pythons(other, NP.divide(other, self))
+
+    def as_pythons(self, other: Any, z: Any) -> Any:
+        """The result, unless it is Python that computes it: a complex number and a float, which may be an error."""
+        is_pythons = self.is_number and isinstance(other, (float, complex)) and type(other) is not float
+        if is_pythons and type(numbers := innermost(z)) is np.ndarray and not np.all(np.isfinite(numbers)):
+            self.batch_layer.doubt("an operator of Python's, which may raise an error for this number,")
+        return z
+
     def yields_to(self, y: Any) -> bool:
         """Does the operand compute the result: a node of our layer, or of one inside?"""
         return issubclass(type(y), NodeRole) and whose_turn(self, y)[1]
@@ -481,23 +494,6 @@ def power(layer: Layer, x: Batched, y: Any) -> Batched:
     return Batched(inner**y, layer, x.mapped, number=x.is_number)
 
 
-def reflected(ufunc: np.ufunc) -> Any:
-    """``2.0 / x``. If x is a number, Python divides its complex numbers and those of derived classes itself, and raises
-    errors where NumPy has infinity or NaN."""
-
-    def operate(y: Batched, x: Any) -> Any:
-        z = ufunc(x, y)
-        is_pythons = isinstance(x, (float, complex)) and type(x) is not float and y.is_number
-        if is_pythons and type(numbers := innermost(z)) is np.ndarray and not np.all(np.isfinite(numbers)):
-            y.batch_layer.doubt("an operator of Python's, which may raise an error for this number,")
-        return z
-
-    return operate
-
-
-DIVIDING = {"truediv": np.divide, "floordiv": np.floor_divide, "mod": np.remainder, "pow": np.power}
-for _name, _ufunc in DIVIDING.items():
-    setattr(Batched, f"__r{_name}__", reflected(_ufunc))
 CONVERT: dict[str, Any] = {"bool": bool, "float": float, "int": int, "complex": complex, "index": int}
 for _name, _convert in CONVERT.items():
     setattr(Batched, f"__{_name}__", question(QUESTIONS[_name], _convert))

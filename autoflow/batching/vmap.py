@@ -172,13 +172,13 @@ class Batch:
                     wrap_open_record=wrap_backward(around.wrap_open_record),
                 ),
             ):  # fmt: skip
-                for x, axis in (*self.given, *zip(self.options.values(), [None] * len(self.options), strict=True)):
-                    if type(x) is not np.ndarray and (own_type(type(x)) or (axis is not None and not array_type(x))):
+                for x, axis in self.given:
+                    if axis is not None and type(x) is not np.ndarray and (own_type(type(x)) or not array_type(x)):
                         layer.doubt(f"the class {type(x).__name__} of an array")
                 args = self.arguments(lambda x: Batched(x, layer, number=x.ndim == 1), share)
                 common = [] if self.flat else [x for x, (*_, own) in zip(args, self.parts(), strict=True) if not own]
                 is_unchanged = pytree.watched(common) if common else None
-                z = self.f(*args, **{name: share(x) for name, x in self.options.items()})
+                z = self.f(*args, **(self.options and {name: share(x) for name, x in self.options.items()}))
                 if is_unchanged is not None and not is_unchanged():
                     layer.reason = layer.reason or f"an argument's container that changes in {definition_line(self.f)}"
         except Doubt as doubt:

@@ -132,7 +132,7 @@ REASONS = [
     ("the class Turned, which computes in its own way", lambda x: x * np.ones(3).view(Turned), X),
     ("an operator of Python's", QUIET(lambda x: 1j / x), np.array([1.0, 0.0])),
     ("an operator of Python's", QUIET(lambda x: 0j**x), np.array([1.0, -1.0])),
-    ("an operator of Python's", QUIET(lambda x: Half(2.0) % x), np.array([1.0, 0.0])),
+    ("an operator of Python's", QUIET(lambda x: Half(2.0) / x), np.array([1.0, 0.0])),
     ("a number that integers cannot hold", lambda x: ((z := np.zeros_like(x, int)).fill(x[0]), z)[1], X * 1e20),
     ("a function that finds an array of one example", taken_from_outside, X),
     ("warnings that are recorded", recording, X),
