@@ -125,10 +125,7 @@ def watched(tree: Any) -> Callable[[], bool]:
     False
     """
     before = entries(tree)
-    return lambda: (
-        len(now := entries(tree)) == len(before)
-        and all([step == before_step and x is y for (step, x), (before_step, y) in zip(now, before, strict=True)])
-    )
+    return lambda: [(step, id(x)) for step, x in entries(tree)] == [(step, id(x)) for step, x in before]
 
 
 def tree_flatten(tree: Any) -> tuple[list[Any], Any]:

@@ -44,9 +44,6 @@ from ..table.table import Rule
 # ---------------------------------------------------------------- questions about arrays that hide a batch
 
 
-NO_ARRAYS = frozenset({np.ndarray, int, float, bool, str, type(None), type})
-
-
 def whose_turn(*parts: Any) -> tuple[Any, bool]:
     """Who answers a call with these arguments: the deepest layer among them (None without one); and whether nodes of
     that layer are among them: then they record the call."""
@@ -95,8 +92,7 @@ def own_type(kind: type) -> bool:
     if not issubclass(kind, np.ndarray) or kind in NODE_TYPES or issubclass(kind, NodeRole):
         return False
     # NumPy's other classes (memmap, recarray) and ours compute as ndarray does.
-    bases = kind.__mro__[: kind.__mro__.index(np.ndarray)]
-    users = [cls for cls in bases if cls.__module__.partition(".")[0] not in ("numpy", "autoflow")]
+    users = [cls for cls in kind.__mro__ if cls.__module__.partition(".")[0] not in ("numpy", "autoflow", "builtins")]
     is_changed = any([(vars(np.ndarray).keys() & vars(cls).keys()) - SILENT for cls in users])
     return is_changed or (kind.__mul__, kind.__array_ufunc__) != (np.ndarray.__mul__, np.ndarray.__array_ufunc__)
 
@@ -164,12 +160,11 @@ class Layer:
 
     def __init__(self, size: int, may_loop: bool = True) -> None:
         self.around = around = modes()
-        self.may_loop = may_loop
         self.size, self.depth, self.open = size, 1 if around.layer is None else around.layer.depth + 1, True
         self.written: list[Any] = []  # functions that run on our arrays as they are written: see forms.py
         self.reason: str | None = None
         self.loops: list[tuple[str, str]] = []
-        self.shown, self.hears_errors = getattr(warnings, SHOW, None), False
+        self.shown, self.hears_errors, self.may_loop = getattr(warnings, SHOW, None), False, may_loop
 
     def doubt(self, reason: str) -> NoReturn:
         """Abandon the run: the function is called for each example instead."""
@@ -282,7 +277,9 @@ class Shared(np.ndarray):
         return array[()] if return_scalar else array.view(np.ndarray)
 
 
-NO_ARRAYS |= {Shared}
+NO_ARRAYS = frozenset({np.ndarray, Shared, int, float, bool, str, type(None), type})
+
+
 # ---------------------------------------------------------------- arrays that hide a batch
 
 
@@ -494,8 +491,7 @@ def power(layer: Layer, x: Batched, y: Any) -> Batched:
     return Batched(inner**y, layer, x.mapped, number=x.is_number)
 
 
-CONVERT: dict[str, Any] = {"bool": bool, "float": float, "int": int, "complex": complex, "index": int}
-for _name, _convert in CONVERT.items():
+for _name, _convert in {"bool": bool, "float": float, "int": int, "complex": complex, "index": int}.items():
     setattr(Batched, f"__{_name}__", question(QUESTIONS[_name], _convert))
 FORM_OF: dict[str, Any] = {}  # what a call is for a whole batch; filled by forms.py, which is above this file
 

@@ -145,8 +145,8 @@ def run_loop(f: Any, batch: Any, options: Any, out_axes: Any) -> Any:
         # NumPy writes beyond the shape of what it makes of several matrices.
         return put_axis(axis, np.stack([x.A if isinstance(x, np.matrix) else x for x in found]))
 
-    leaves = [stacked([z[name] for z in named], axis) for name, axis in zip(named[0], axes, strict=True)]
-    return pytree.tree_unflatten(first, leaves)
+    columns = [[z[name] for z in named] for name in named[0]]
+    return pytree.tree_unflatten(first, map(stacked, columns, axes))
 
 
 def put_axis(axis: int, z: Any) -> Any:

@@ -72,15 +72,12 @@ def one_of(x: Any, layer: Layer, k: int) -> Any:
     return map_leaves(x, take)
 
 
-ALONE = {type(None), str, bool, int, float, complex}
-
-
 def together(results: list[Any], layer: Layer, name: str, given: Any = ()) -> Any:
     """The results of all examples as one. ``given``: arrays that they may be views of; then they are no copies."""
     first = results[0]
     if isinstance(first, (tuple, list)):
         return tuple_like(first, [together(list(part), layer, name, given) for part in zip(*results, strict=True)])
-    if type(first) in ALONE:  # Python computes with these as it does: 1 / False is an error
+    if not hasattr(first, "dtype"):  # Python computes with it as it does: 1 / False is an error
         if any([type(r) is not type(first) or r != first for r in results]):
             layer.doubt(f"results of {name} that differ, and are Python's")
         return first

@@ -107,10 +107,8 @@ def write(layer: Layer, x: Any, index: Any, new: Any) -> None:
     if x.is_number:
         raise TypeError("a number does not support item assignment")
     if isinstance(index, Batched) and index.dtype.kind == "b":
-        if np.ndim(new):
-            layer.doubt("x[mask] = y with several numbers")
-        if index.shape != x.shape[: index.ndim]:
-            raise IndexError("a mask of another shape")
+        if np.ndim(new) or index.shape != x.shape[: index.ndim]:
+            layer.doubt("x[mask] = y with several numbers, or a mask of another shape")
         mask = np.reshape(index, (*index.shape, *(1,) * (x.ndim - index.ndim)))
         x[...] = np.where(mask, in_dtype(new, x.dtype), x)
         return

@@ -72,12 +72,9 @@ def vmap(f: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0, *, loop: 
     >>> vmap(lambda x: x if x > 0 else 0.0, loop="allow")(np.array([1.0, -2.0, 3.0]))
     array([1., 0., 3.])
     """
-    if loop not in LOOPS:
-        raise InputError(f"loop={loop!r}: it is one of {', '.join(map(repr, LOOPS))}")
+    if loop not in ("warn", "allow", "refuse"):
+        raise InputError(f"loop={loop!r}: it is one of 'warn', 'allow', 'refuse'")
     return BatchFunction(f, {"in_axes": in_axes, "out_axes": out_axes, "loop": loop})
-
-
-LOOPS = ("warn", "allow", "refuse")
 
 
 class BatchFunction(FunctionOfFunction):
@@ -167,10 +164,8 @@ class Batch:
         try:
             with (
                 before.locked(), RUNNING.needed_by(layer),
-                switched(
-                    layer=layer, own_memory=layer.own_memory, depth=around.depth + has_history,
-                    wrap_open_record=wrap_backward(around.wrap_open_record),
-                ),
+                switched(layer=layer, own_memory=layer.own_memory, depth=around.depth + has_history,
+                         wrap_open_record=wrap_backward(around.wrap_open_record)),
             ):  # fmt: skip
                 for x, axis in self.given:
                     if axis is not None and type(x) is not np.ndarray and (own_type(type(x)) or not array_type(x)):
@@ -191,10 +186,8 @@ class Batch:
         finally:
             layer.open = False
             changed = before.restore()
-        if layer.reason is None and changed:
-            layer.reason = f"a {changed} from outside that the function changes"
-        if layer.reason is None and before.has_moved():
-            layer.reason = "an iterator from outside that the function takes from"
+        layer.reason = layer.reason or (f"a {changed} from outside that the function changes" if changed else None)
+        layer.reason = layer.reason or ("an iterator from outside that f takes from" if before.has_moved() else None)
         if layer.reason is None:
             try:
                 result = take_out(z, out_axes, layer)
@@ -223,12 +216,12 @@ class Batch:
         except Exception as error:
             layer.reason = f"{type(error).__name__} for one example"
         else:
-            if not same_as_one(result, one, spread_axes(out_axes, result, "out_axes", "result")):
+            if same_as_one(result, one, spread_axes(out_axes, result, "out_axes", "result")):
+                remember(key, True)
+            else:
                 layer.reason = f"another result for one example alone, in {definition_line(self.f)}"
         finally:
             before.restore()
-        if layer.reason is None:
-            remember(key, True)
 
 
 def definition_line(f: Any) -> str:

@@ -150,7 +150,7 @@ REASONS = [
     ("TypeError in add", lambda x: np.add(np.ones((2, 3)), x, out=x * 1.0), X),
     ("TypeError in setitem", lambda x: x.sum().__setitem__(..., 1.0), X),
     ("x[mask] = y with several numbers", after(lambda z, x: z.__setitem__(x > 0, np.array([7.0, 8.0]))), X),
-    ("IndexError in setitem", after(lambda z, x: z.__setitem__((x > 0)[:1], 1.0)), X),
+    ("or a mask of another shape", after(lambda z, x: z.__setitem__((x > 0)[:1], 1.0)), X),
     ("IndexError in setitem", after(lambda z, x: z.__setitem__(np.array([0.0]), 1.0)), X),
     ("np.copyto into an array", writing_into_zeros(np.copyto), X),
     ("np.copyto into an array", lambda x: np.copyto(x.astype(int), x), X),
