@@ -208,13 +208,13 @@ def nothing(x: Any) -> Iterable[Any]:
     return ()
 
 
-STORE = dis.opmap["STORE_ATTR"]
+STORE, SETTERS = dis.opmap["STORE_ATTR"], frozenset({"setattr", "__dict__", "vars"})
 
 
 @functools.lru_cache(maxsize=4096)
 def sets_attributes(code: types.CodeType) -> bool:
     """May code set attributes of what it finds?"""
-    return STORE in code.co_code[::2] or "setattr" in code.co_names
+    return STORE in code.co_code[::2] or not SETTERS.isdisjoint(code.co_names)
 
 
 def of_functions(always: bool) -> Referents:

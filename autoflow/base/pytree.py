@@ -11,7 +11,6 @@ import copy
 import dataclasses
 import functools
 import math
-import operator
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -106,6 +105,16 @@ def tree_paths(tree: Any, start: str = "") -> list[str]:
     return [path for step, child in children(tree) for path in tree_paths(child, start + step)]
 
 
+def entries(tree: Any, step: str = "") -> list[tuple[str, Any]]:
+    """All containers and leaves, each with the text of its access in its container.
+
+    >>> entries([(), {"w": 1.0}])
+    [('', [(), {'w': 1.0}]), ('[0]', ()), ('[1]', {'w': 1.0}), ("['w']", 1.0)]
+    """
+    below = children(tree) if is_container(tree) else ()
+    return [(step, tree), *[entry for step, child in below for entry in entries(child, step)]]
+
+
 def watched(tree: Any) -> Callable[[], bool]:
     """A function that says whether the containers still hold the same objects in the same places.
 
@@ -115,8 +124,8 @@ def watched(tree: Any) -> Callable[[], bool]:
     >>> is_unchanged()
     False
     """
-    paths, leaves = tree_paths(tree), tree_leaves(tree)
-    return lambda: tree_paths(tree) == paths and all(map(operator.is_, tree_leaves(tree), leaves))
+    before = entries(tree)
+    return lambda: [(step, id(x)) for step, x in entries(tree)] == [(step, id(x)) for step, x in before]
 
 
 def tree_flatten(tree: Any) -> tuple[list[Any], Any]:

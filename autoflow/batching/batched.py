@@ -29,7 +29,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..backends.duck_arrays import NESTED, NP, QUESTIONS, DuckArray, flags_of, flat, private, tuple_like
-from ..backends.registry import layer_of as layer_of
+from ..backends.registry import NODE_TYPES, layer_of as layer_of
 from ..base.errors import BatchError
 from ..base.lazy import ROWS
 from ..base.modes import modes, switched
@@ -43,9 +43,6 @@ from ..table.shapes import Array, innermost, without_history
 from ..table.table import Rule
 
 # ---------------------------------------------------------------- questions about arrays that hide a batch
-
-
-NO_ARRAYS = frozenset({np.ndarray, int, float, bool, str, type(None), type})
 
 
 def whose_turn(*parts: Any) -> tuple[Any, bool]:
@@ -85,6 +82,20 @@ def shares_memory(a: Any, b: Any) -> bool:
     if hasattr(a, "batch_layer") and hasattr(b, "batch_layer"):
         return shares_memory(a.inner, b.inner)
     return owner_of(a) is owner_of(b)
+
+
+SILENT = {"__new__", "__array_finalize__", "__doc__", "__repr__", "__str__", "__reduce__", "__setstate__"}
+
+
+def own_type(kind: type) -> bool:
+    """Is it a class of arrays that compute in their own way: masked arrays, matrices, users' classes that replace parts
+    of ndarray?"""
+    if not issubclass(kind, np.ndarray) or kind in NODE_TYPES or issubclass(kind, NodeRole):
+        return False
+    # NumPy's other classes (memmap, recarray) and ours compute as ndarray does.
+    users = [cls for cls in kind.__mro__ if cls.__module__.partition(".")[0] not in ("numpy", "autoflow", "builtins")]
+    is_changed = any([(vars(np.ndarray).keys() & vars(cls).keys()) - SILENT for cls in users])
+    return is_changed or (kind.__mul__, kind.__array_ufunc__) != (np.ndarray.__mul__, np.ndarray.__array_ufunc__)
 
 
 WRAPPING = {np.add, np.subtract, np.multiply, np.negative, np.absolute, np.power}
@@ -150,12 +161,11 @@ class Layer:
 
     def __init__(self, size: int, may_loop: bool = True) -> None:
         self.around = around = modes()
-        self.may_loop = may_loop
         self.size, self.depth, self.open = size, 1 if around.layer is None else around.layer.depth + 1, True
         self.written: list[Any] = []  # functions that run on our arrays as they are written: see forms.py
         self.reason: str | None = None
         self.loops: list[tuple[str, str]] = []
-        self.shown, self.hears_errors = getattr(warnings, SHOW, None), False
+        self.shown, self.hears_errors, self.may_loop = getattr(warnings, SHOW, None), False, may_loop
 
     def doubt(self, reason: str) -> NoReturn:
         """Abandon the run: the function is called for each example instead."""
@@ -183,9 +193,9 @@ class Layer:
             self.doubt("np.seterrcall")
 
     def check_hook(self, kind: type, hook: str) -> None:
-        """A doubt if a class answers NumPy's calls in its own way: it would see the whole batch."""
-        if has_own_hook(kind, hook):
-            self.doubt(f"the class {kind.__name__}, which answers NumPy's calls itself,")
+        """A doubt if a class computes in its own way: it would see the whole batch, or not be asked."""
+        if own_type(kind) or has_own_hook(kind, hook):
+            self.doubt(f"the class {kind.__name__}, which computes in its own way,")
 
     def run_row(self, rule: Rule, values: list[Any], compute: Any) -> Any:
         """Run a row on values with at least one of our arrays among them, for ``forward/recording.py``."""
@@ -268,6 +278,9 @@ class Shared(np.ndarray):
         return array[()] if return_scalar else array.view(np.ndarray)
 
 
+NO_ARRAYS = frozenset({np.ndarray, Shared, int, float, bool, str, type(None), type})
+
+
 # ---------------------------------------------------------------- arrays that hide a batch
 
 
@@ -338,7 +351,17 @@ class Batched(DuckArray):
         return NP.power(self, other)
 
     def __rpow__(self, other: Any) -> Any:
-        return NP.power(other, self)
+        return self.as_pythons(other, NP.power(other, self))
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return self.as_pythons(other, NP.divide(other, self))
+
+    def as_pythons(self, other: Any, z: Any) -> Any:
+        """The result, unless it is Python that computes it: a complex number and a float, which may be an error."""
+        is_pythons = self.is_number and isinstance(other, (float, complex)) and type(other) is not float
+        if is_pythons and type(numbers := innermost(z)) is np.ndarray and not np.all(np.isfinite(numbers)):
+            self.batch_layer.doubt("an operator of Python's, which may raise an error for this number,")
+        return z
 
     def yields_to(self, y: Any) -> bool:
         """Does the operand compute the result: a node of our layer, or of one inside?"""
@@ -415,7 +438,7 @@ class Batched(DuckArray):
         if held:
             return NotImplemented
         for kind in types:
-            if kind is not Batched:
+            if kind is not Batched and kind not in NO_ARRAYS:
                 layer.check_hook(kind, "__array_function__")
         return layer.run(function, FORM_OF["function"], function, args, options)
 
@@ -468,8 +491,7 @@ def power(layer: Layer, x: Batched, y: Any) -> Batched:
     return Batched(inner**y, layer, x.mapped, number=x.is_number)
 
 
-CONVERT: dict[str, Any] = {"bool": bool, "float": float, "int": int, "complex": complex, "index": int}
-for _name, _convert in CONVERT.items():
+for _name, _convert in {"bool": bool, "float": float, "int": int, "complex": complex, "index": int}.items():
     setattr(Batched, f"__{_name}__", question(QUESTIONS[_name], _convert))
 FORM_OF: dict[str, Any] = {}  # what a call is for a whole batch; filled by forms.py, which is above this file
 

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from ..backends.registry import NODE_TYPES, array_type
+from ..backends.registry import array_type
 from ..base import pytree
 from ..base.errors import BatchError, InputError
 from ..nodes.coercion import kept_in
-from ..nodes.nodes import NodeRole, gradient_target, value_of
+from ..nodes.nodes import gradient_target, value_of
+from .batched import own_type
 from .looping import close, is_same
 
 Axes = Any  # an int, None, or a tree of them
@@ -102,21 +103,6 @@ def mapped_leaves(in_axes: Axes, args: tuple[Any, ...], flat: bool) -> tuple[lis
     return given, int(next(iter(lengths.values())))
 
 
-SILENT = {"__new__", "__array_finalize__", "__doc__", "__repr__", "__str__", "__reduce__", "__setstate__"}
-
-
-def own_type(kind: Any) -> bool:
-    """Is it a class of arrays that compute in their own way: masked arrays, matrices, users' classes that replace parts
-    of ndarray?"""
-    if not issubclass(kind, np.ndarray) or kind in NODE_TYPES or issubclass(kind, NodeRole):
-        return False
-    # NumPy's other classes (memmap, recarray) and ours compute as ndarray does.
-    bases = kind.__mro__[: kind.__mro__.index(np.ndarray)]
-    users = [cls for cls in bases if cls.__module__.partition(".")[0] not in ("numpy", "autoflow")]
-    is_changed = any([(vars(np.ndarray).keys() & vars(cls).keys()) - SILENT for cls in users])
-    return is_changed or (kind.__mul__, kind.__array_ufunc__) != (np.ndarray.__mul__, np.ndarray.__array_ufunc__)
-
-
 def is_stacked(x: Any) -> bool:
     """Is it a result that is stacked, one for each example? Python's True and False are, too."""
     kind = type(x)
@@ -160,8 +146,8 @@ def run_loop(f: Any, batch: Any, options: Any, out_axes: Any) -> Any:
         # NumPy writes beyond the shape of what it makes of several matrices.
         return put_axis(axis, np.stack([x.A if isinstance(x, np.matrix) else x for x in found]))
 
-    leaves = [stacked([z[name] for z in named], axis) for name, axis in zip(named[0], axes, strict=True)]
-    return pytree.tree_unflatten(first, leaves)
+    columns = [[z[name] for z in named] for name in named[0]]
+    return pytree.tree_unflatten(first, map(stacked, columns, axes))
 
 
 def put_axis(axis: int, z: Any) -> Any:

@@ -76,9 +76,9 @@ def together(results: list[Any], layer: Layer, name: str, given: Any = ()) -> An
     first = results[0]
     if isinstance(first, (tuple, list)):
         return tuple_like(first, [together(list(part), layer, name, given) for part in zip(*results, strict=True)])
-    if first is None or isinstance(first, str):
-        if any([r != first for r in results]):
-            layer.doubt(f"texts from {name} that differ")
+    if not hasattr(first, "dtype"):  # Python computes with it as it does: 1 / False is an error
+        if any([type(r) is not type(first) or r != first for r in results]):
+            layer.doubt(f"results of {name} that differ, and are Python's")
         return first
     if len({(np.shape(r), np.result_type(r)) for r in results}) > 1:
         layer.doubt(f"results of {name} with different shapes or dtypes")

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..nodes.nodes import Array, NodeRole, gradient_target
 from ..table.indexing import getitem, is_basic, put_back, put_view, setitem
+from ..table.shapes import innermost
 from .batched import FORM_OF, Batched, Layer, layer_of, open_layer, sample, whose_turn, wrap_batched
 from .forms import FORMS, Form, align, as_numpy_wrote, batched, in_front, ndim_of
 from .looping import has_mapped, one_of, settled
@@ -106,13 +107,15 @@ def write(layer: Layer, x: Any, index: Any, new: Any) -> None:
     if x.is_number:
         raise TypeError("a number does not support item assignment")
     if isinstance(index, Batched) and index.dtype.kind == "b":
-        if np.ndim(new):
-            layer.doubt("x[mask] = y with several numbers")
-        if index.shape != x.shape[: index.ndim]:
-            raise IndexError("a mask of another shape")
+        if np.ndim(new) or index.shape != x.shape[: index.ndim]:
+            layer.doubt("x[mask] = y with several numbers, or a mask of another shape")
         mask = np.reshape(index, (*index.shape, *(1,) * (x.ndim - index.ndim)))
         x[...] = np.where(mask, in_dtype(new, x.dtype), x)
         return
+    if x.dtype.kind in "iu" and new_mapped and new.is_number and not np.can_cast(new.dtype, x.dtype):
+        info, numbers = np.iinfo(x.dtype), np.real(innermost(new_inner)).astype(float)
+        if type(numbers) is np.ndarray and not np.all((numbers >= info.min) & (numbers < info.max + 1.0)):
+            layer.doubt("a number that integers cannot hold: NumPy casts arrays, and refuses numbers")
     inside = index_of_all(layer, index, x.shape, True)
     x.inner[inside] = fit_values(inside, x.inner, new_inner, new_mapped, layer)
 

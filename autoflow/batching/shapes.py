@@ -45,8 +45,7 @@ def any_batched(*arguments: Any) -> bool:
 
 
 def along(
-    function: Any, whole: bool = False, *, view: bool = False, restored: bool = False, names: Any = None,
-    axis: int | None = None,
+    function: Any, whole: bool = False, *, view: bool = False, restored: bool = False, names: Any = None, axis: Any = 0
 ) -> Form:  # fmt: skip
     """The form of a function of one array with axes among its arguments.
 
@@ -105,16 +104,9 @@ def masks(where: Any, mapped: bool, ndim: int) -> Array:
 
 
 def of_method(whole: bool, *names: str) -> Form:
-    """The form of a method of a ufunc; ``names``: of its arguments after the axis."""
-    every = "array", "axis", "dtype", *names
+    """The form of a method of a ufunc; ``names``: of its arguments after the array."""
+    every = "array", *names
     return lambda layer, method, *args, **options: along(method, whole, names=every, axis=0)(layer, *args, **options)
-
-
-def segments(layer: Layer, reduceat: Any, x: Any, indices: Any, *args: Any, **options: Any) -> Any:
-    """``np.add.reduceat(x, indices)``"""
-    if any_batched(indices):
-        return NotImplemented
-    return FORMS["accumulate"](layer, lambda x, **given: reduceat(x, indices, **given), x, *args, **options)
 
 
 FORMS.update({f: along(f) for f in of_kind("runs")})
@@ -122,8 +114,8 @@ FORMS.update({f: along(f, whole=True) for f in (*of_kind("reduces"), *NORMS.valu
 for function in (NP.flip, NP.swapaxes, NP.moveaxis, NP.diagonal, NP.rot90):
     FORMS[function] = along(function, whole=True, view=True, restored=True)
 FORMS[NP.trace], FORMS[NP.roll] = along(NP.trace), along(NP.roll, restored=True)
-FORMS["reduce"], FORMS["accumulate"] = of_method(True, "out", "keepdims", "initial", "where"), of_method(False)
-FORMS["reduceat"] = segments
+FORMS["reduce"] = of_method(True, "axis", "dtype", "out", "keepdims", "initial", "where")
+FORMS["accumulate"], FORMS["reduceat"] = of_method(False, "axis", "dtype"), of_method(False, "indices", "axis", "dtype")
 FORMS[recur] = lambda layer, x, y: wrap_batched(recur(in_front(x, layer), in_front(y, layer)), layer)
 VECTOR_NORM, MATRIX_NORM = along(norm), along(norm, whole=True)
 FORMS[norm] = lambda layer, x, ord=None, axis=None, keepdims=False: (VECTOR_NORM if ord is None else MATRIX_NORM)(
@@ -158,7 +150,6 @@ def quantile(function: Any) -> Form:
 FORMS.update({f: quantile(f) for f in (NP.quantile, NP.percentile, NP.nanquantile, NP.nanpercentile)})
 FORMS[np.searchsorted] = among(np.searchsorted, 1)
 FORMS[np.digitize] = among(np.digitize, 0)
-FORMS[np.interp] = among(np.interp, 0)
 FORMS[interpolate] = among(interpolate, 1)
 
 
@@ -278,7 +269,6 @@ def diag(layer: Layer, v: Any, k: int = 0) -> Any:
 
 
 as_numpy_wrote(np.rollaxis, np.matrix_transpose, np.fliplr, np.flipud, np.tril, np.triu, np.tile)
-FORMS[np.linalg.matrix_transpose] = FORMS[np.matrix_transpose]
 
 
 @batched(pad_row)

@@ -26,8 +26,8 @@ from ..nodes.nodes import NodeRole, gradient_target, value_of
 from ..program.callers import user_frame
 from ..table.shapes import innermost
 from . import forms, places, products, shapes  # noqa: F401 - they fill the table of forms
-from .batched import Batched, Doubt, Layer, Shared, in_order_of_stack, layer_of, open_layer, users_line
-from .definition import Axes, is_stacked, mapped_leaves, own_type, put_axis, run_loop, same_as_one, spread_axes
+from .batched import Batched, Doubt, Layer, Shared, in_order_of_stack, layer_of, open_layer, own_type, users_line
+from .definition import Axes, is_stacked, mapped_leaves, put_axis, run_loop, same_as_one, spread_axes
 from .looping import KNOWN, SAID, is_same, remember
 
 # ---------------------------------------------------------------- while a vmap runs: nodes on Batched arrays
@@ -73,12 +73,9 @@ def vmap(f: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0, *, loop: 
     >>> vmap(lambda x: x if x > 0 else 0.0, loop="allow")(np.array([1.0, -2.0, 3.0]))
     array([1., 0., 3.])
     """
-    if loop not in LOOPS:
-        raise InputError(f"loop={loop!r}: it is one of {', '.join(map(repr, LOOPS))}")
+    if loop not in ("warn", "allow", "refuse"):
+        raise InputError(f"loop={loop!r}: it is one of 'warn', 'allow', 'refuse'")
     return BatchFunction(f, {"in_axes": in_axes, "out_axes": out_axes, "loop": loop})
-
-
-LOOPS = ("warn", "allow", "refuse")
 
 
 class BatchFunction(FunctionOfFunction):
@@ -156,6 +153,12 @@ class Batch:
         others = [(x, axis) for x, axis in self.leaves if type(x) is not np.ndarray]
         has_history = around.recording and any([gradient_target(x) is not None for x, _ in others])
         z = result = None
+        views: dict[int, Any] = {}
+
+        def share(x: Any) -> Any:
+            """As f sees what all examples share: what is one object stays one."""
+            return views.setdefault(id(x), x.view(Shared)) if type(x) is np.ndarray else x
+
         layer.hears_errors = before.hears_errors
         for x, axis in others:
             if axis is not None and type(a := innermost(x)) is np.ndarray:
@@ -163,18 +166,16 @@ class Batch:
         try:
             with (
                 before.locked(), RUNNING.needed_by(layer),
-                switched(
-                    layer=layer, own_memory=layer.own_memory, depth=around.depth + has_history,
-                    wrap_open_record=wrap_backward(around.wrap_open_record),
-                ),
+                switched(layer=layer, own_memory=layer.own_memory, depth=around.depth + has_history,
+                         wrap_open_record=wrap_backward(around.wrap_open_record)),
             ):  # fmt: skip
-                for x, axis in (*others, *[(x, None) for x in self.options.values()]):
-                    if own_type(type(x)) or (axis is not None and not array_type(x)):
+                for x, axis in others:
+                    if axis is not None and (own_type(type(x)) or not array_type(x)):
                         layer.doubt(f"the class {type(x).__name__} of an array")
-                args = self.arguments(lambda x: Batched(x, layer, number=x.ndim == 1), shared)
+                args = self.arguments(lambda x: Batched(x, layer, number=x.ndim == 1), share)
                 common = [] if self.flat else [x for x, (*_, own) in zip(args, self.parts(), strict=True) if not own]
                 is_unchanged = pytree.watched(common) if common else None
-                z = self.f(*args, **self.options)
+                z = self.f(*args, **(self.options and {name: share(x) for name, x in self.options.items()}))
                 if is_unchanged is not None and not is_unchanged():
                     layer.reason = layer.reason or f"an argument's container that changes in {definition_line(self.f)}"
         except Doubt as doubt:
@@ -187,10 +188,8 @@ class Batch:
         finally:
             layer.open = False
             changed = before.restore()
-        if layer.reason is None and changed:
-            layer.reason = f"a {changed} from outside that the function changes"
-        if layer.reason is None and before.has_moved():
-            layer.reason = "an iterator from outside that the function takes from"
+        layer.reason = layer.reason or (f"a {changed} from outside that the function changes" if changed else None)
+        layer.reason = layer.reason or ("an iterator from outside that f takes from" if before.has_moved() else None)
         if layer.reason is None:
             try:
                 result = take_out(z, out_axes, layer)
@@ -207,7 +206,8 @@ class Batch:
             return
         shared = [*self.options.items(), *[(k, x) for k, (x, axis) in enumerate(self.leaves) if axis is None]]
         kinds = [(type(x), x.shape, x.dtype, axis) for x, axis in mapped]
-        key = type(self.f), before.codes, *kinds, *[(name, value_key(x)) for name, x in shared]
+        containers = [] if self.flat else [type(x) for _, x in pytree.entries(self.args)]
+        key = type(self.f), before.codes, *kinds, *[(name, value_key(x)) for name, x in shared], *containers
         if key in KNOWN:
             return
         try:
@@ -218,12 +218,12 @@ class Batch:
         except Exception as error:
             layer.reason = f"{type(error).__name__} for one example"
         else:
-            if not same_as_one(result, one, spread_axes(out_axes, result, "out_axes", "result")):
+            if same_as_one(result, one, spread_axes(out_axes, result, "out_axes", "result")):
+                remember(key, True)
+            else:
                 layer.reason = f"another result for one example alone, in {definition_line(self.f)}"
         finally:
             before.restore()
-        if layer.reason is None:
-            remember(key, True)
 
 
 def definition_line(f: Any) -> str:
@@ -265,11 +265,6 @@ def example(x: Any, k: int) -> Any:
     if x.ndim > 1 and isinstance(memory := innermost(one), np.ndarray):
         memory.flags.writeable = False
     return one
-
-
-def shared(x: Any) -> Any:
-    """An argument that all examples share, as f sees it."""
-    return x.view(Shared) if type(x) is np.ndarray else x
 
 
 def take_out(z: Any, out_axes: Axes, layer: Layer) -> Any:

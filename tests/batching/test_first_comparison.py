@@ -130,6 +130,67 @@ def test_the_comparison_is_one_call():
         assert calls.read() == "xxx"
 
 
+class Turned(np.ndarray):
+    def __mul__(self, other):
+        return np.asarray(self) + other
+
+    __rmul__ = __mul__
+
+
+class Doubled(np.ndarray):
+    def __array_wrap__(self, array, *_):
+        return np.asarray(array) * 2
+
+
+NINE = np.arange(9.0).reshape(3, 3)
+OF_CLASSES = [np.ma.array(NINE, mask=np.eye(3)), NINE.view(np.matrix), NINE.view(Turned), NINE.view(Doubled)]
+MIXED = ["x*c", "c*x", "c-x", "x==c", "x@c", "np.outer(x,c)", "np.tensordot(x,c,1)", "np.multiply(x,c)", "np.dot(x,c)"]
+TAKEN = ["np.linalg.norm({})", "({}).sum()", "np.sin({})", "({}).T*x", "np.max({})", "np.asarray({})"]
+
+
+@pytest.mark.parametrize("c", OF_CLASSES, ids=lambda c: type(c).__name__)
+def test_a_first_example_of_zeros_does_not_show_what_a_class_does(c):
+    x = np.stack([np.zeros((3, 3)), NINE[::-1] - 4.0])
+    for call in (taken.format(mixed) for mixed in MIXED for taken in TAKEN):
+        f = eval(f"lambda x: {call}", {"np": np, "c": c})
+        found, expected = [
+            *map(tried, (af.vmap(f, loop="allow"), lambda x, f=f: np.stack([np.asarray(f(v)) for v in x])), (x, x))
+        ]
+        assert (found is expected) if isinstance(expected, type) else np.array_equal(found, expected), call
+
+
+def tried(f, x):
+    """What a call returns, or the class of its exception."""
+    try:
+        return f(x)
+    except Exception as error:
+        return type(error)
+
+
+def test_one_object_for_all_examples_stays_one():
+    f = af.vmap(lambda x, a, b, *, c: x * (2.0 if a is b is c else 3.0), (0, None, None), loop="refuse")
+    np.testing.assert_array_equal(f(X, X, X + 1.0, c=X), X * 3.0)
+    np.testing.assert_array_equal(f(X, X, X, c=X), X * 2.0)
+    places = af.vmap(lambda i, *, table: table[i] + np.take(table, i, 0), loop="refuse")
+    np.testing.assert_array_equal(places(np.array([1, 0]), table=X), 2.0 * X[::-1])
+
+
+def test_containers_are_part_of_the_kind():
+    f = af.vmap(lambda u: u * 2.0 if type(u) is np.ndarray else u[0] * 3.0, loop="allow")
+    for u, expected in (([X], X * 3.0), (X, X * 2.0), ((X,), X * 3.0)):
+        np.testing.assert_array_equal(f(u), expected)
+
+
+@pytest.mark.parametrize(("given", "left"), [([[]], []), ([()], []), ([{}, 1.0], [{}, 1.0, 2])])
+def test_a_container_for_all_examples_changes_as_in_a_loop(given, left):
+    def f(x, u):
+        u.append(2) if len(u) == 2 else u and u.pop()
+        return x * 2.0
+
+    af.vmap(f, (0, None), loop="allow")(X[:1], given)
+    assert given == left
+
+
 LAYOUTS = {
     "C": lambda a: a, "F": lambda a: a.copy("F"), "turned": lambda a: a.T, "backwards": lambda a: a[::-1, ::-1],
     "part": lambda a: a[:3].T, "one row": lambda a: np.broadcast_to(a[:1], a.shape),

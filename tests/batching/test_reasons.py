@@ -89,9 +89,26 @@ class FirstOfAll:
         return args[0][0][0]
 
 
-class Wrapping(np.ndarray):
+class Wrapping:
+    def __array__(self, dtype=None, copy=None):
+        return np.ones(3)
+
     def __array_wrap__(self, *_):
         return 5.0
+
+
+class Turned(np.ndarray):
+    def __mul__(self, other):
+        return np.asarray(self) + other
+
+    __rmul__ = __mul__
+
+
+class Half(float):
+    pass
+
+
+QUIET = np.errstate(all="ignore")
 
 
 # The reason, the function, and the batch.
@@ -111,7 +128,12 @@ def taken_from_outside(x):
 REASONS = [
     ("the class FirstOfAll", lambda x: x * FirstOfAll(), X),
     ("the class FirstOfAll", lambda x: np.stack([x, FirstOfAll()]), X),
-    ("a result that is not an array", lambda x: x * np.ones(3).view(Wrapping), X),
+    ("a result that is not an array", lambda x: x * Wrapping(), X),
+    ("the class Turned, which computes in its own way", lambda x: x * np.ones(3).view(Turned), X),
+    ("an operator of Python's", QUIET(lambda x: 1j / x), np.array([1.0, 0.0])),
+    ("an operator of Python's", QUIET(lambda x: 0j**x), np.array([1.0, -1.0])),
+    ("an operator of Python's", QUIET(lambda x: Half(2.0) / x), np.array([1.0, 0.0])),
+    ("a number that integers cannot hold", lambda x: ((z := np.zeros_like(x, int)).fill(x[0]), z)[1], X * 1e20),
     ("a function that finds an array of one example", taken_from_outside, X),
     ("warnings that are recorded", recording, X),
     ("np.seterrcall", listening, X),
@@ -128,7 +150,7 @@ REASONS = [
     ("TypeError in add", lambda x: np.add(np.ones((2, 3)), x, out=x * 1.0), X),
     ("TypeError in setitem", lambda x: x.sum().__setitem__(..., 1.0), X),
     ("x[mask] = y with several numbers", after(lambda z, x: z.__setitem__(x > 0, np.array([7.0, 8.0]))), X),
-    ("IndexError in setitem", after(lambda z, x: z.__setitem__((x > 0)[:1], 1.0)), X),
+    ("or a mask of another shape", after(lambda z, x: z.__setitem__((x > 0)[:1], 1.0)), X),
     ("IndexError in setitem", after(lambda z, x: z.__setitem__(np.array([0.0]), 1.0)), X),
     ("np.copyto into an array", writing_into_zeros(np.copyto), X),
     ("np.copyto into an array", lambda x: np.copyto(x.astype(int), x), X),
@@ -192,9 +214,11 @@ def test_a_reason_is_given_and_the_loop_decides(reason, f, batch):
 
 
 @pytest.mark.parametrize(("reason", "f"), [
-    ("texts from np.array2string that differ", lambda x: x * len(np.array2string(x))),
+    ("results of np.array2string that differ", lambda x: x * len(np.array2string(x))),
     ("results of np.nonzero with different shapes or dtypes", lambda x: x * np.sum(np.nonzero(x > -3)[0])),
     ("np.array_equal at", lambda x: x * np.array_equal(x, np.abs(x))),
+    ("results of np.array_equal that differ", lambda x: np.float64(-np.array_equal(x, X[0]))),
+    ("np.array_equal at", lambda x: x if np.array_equal(x, -x) else 2 * x),
     ("np.pad at", lambda x: np.pad(x, 1, constant_values=x[0])),
     ("np.asarray at", lambda x: np.asarray(np.asarray(x, np.float64, like=x), np.float32, like=x)),
     ("np.apply_along_axis at", lambda x: np.apply_along_axis(lambda v: filled(af.zeros(3), v), 0, x)),
