@@ -78,7 +78,7 @@ def together(results: list[Any], layer: Layer, name: str, given: Any = ()) -> An
         return tuple_like(first, [together(list(part), layer, name, given) for part in zip(*results, strict=True)])
     if not hasattr(first, "dtype"):  # Python computes with it as it does: 1 / False is an error
         if any([type(r) is not type(first) or r != first for r in results]):
-            layer.doubt(f"results of {name} that differ, and are Python's")
+            layer.doubt(f"Python objects from {name} that differ")
         return first
     if len({(np.shape(r), np.result_type(r)) for r in results}) > 1:
         layer.doubt(f"results of {name} with different shapes or dtypes")

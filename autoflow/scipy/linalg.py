@@ -362,7 +362,7 @@ def eigh(
 def qr(a: Any, lwork: Any = None, mode: str = "full", pivoting: bool = False) -> tuple[Node, ...]:
     """The factors q r = a. ``mode``: "full", "economic" or "r"."""
     if pivoting or mode not in ("full", "economic", "r"):
-        raise NoRuleError("af.linalg.qr of a node has the modes 'full', 'economic' and 'r', without pivoting")
+        raise NoRuleError("af.linalg.qr of a node supports the modes 'full', 'economic' and 'r', without pivoting")
     q, r = NP.linalg.qr(as_array(a), "reduced" if mode == "economic" else "complete")
     return (r,) if mode == "r" else (q, r)
 

@@ -106,7 +106,7 @@ def resampled(x: Array, h: Array, out: Array, up: int, down: int, axis: int, mod
     """``_upfirdn_apply._apply``: puts zeros between the elements of x, applies the filter h, and takes every
     ``down``-th element. h comes in phases, each reversed."""
     if (how := MODES.get(mode)) is None:
-        raise NoRuleError(f"scipy.signal.upfirdn of a node has the modes {', '.join(MODES.values())}")
+        raise NoRuleError(f"scipy.signal.upfirdn of a node supports the modes {', '.join(MODES.values())}")
     x, h = np.moveaxis(x, axis, -1), np.flip(np.reshape(h, (up, -1)), 1).T.reshape(-1)
     beyond, n = h.size // up, out.shape[axis]
     sides = [(0, 0)] * (x.ndim - 1)

@@ -214,10 +214,10 @@ def test_a_reason_is_given_and_the_loop_decides(reason, f, batch):
 
 
 @pytest.mark.parametrize(("reason", "f"), [
-    ("results of np.array2string that differ", lambda x: x * len(np.array2string(x))),
+    ("Python objects from np.array2string that differ", lambda x: x * len(np.array2string(x))),
     ("results of np.nonzero with different shapes or dtypes", lambda x: x * np.sum(np.nonzero(x > -3)[0])),
     ("np.array_equal at", lambda x: x * np.array_equal(x, np.abs(x))),
-    ("results of np.array_equal that differ", lambda x: np.float64(-np.array_equal(x, X[0]))),
+    ("Python objects from np.array_equal that differ", lambda x: np.float64(-np.array_equal(x, X[0]))),
     ("np.array_equal at", lambda x: x if np.array_equal(x, -x) else 2 * x),
     ("np.pad at", lambda x: np.pad(x, 1, constant_values=x[0])),
     ("np.asarray at", lambda x: np.asarray(np.asarray(x, np.float64, like=x), np.float32, like=x)),

@@ -359,8 +359,5 @@ def item_name(container: Any, key: Any) -> str:
         return "a variable of the function around it"
     if isinstance(container, types.MemberDescriptorType):
         return f"{container.__name__!r}"
-    return (
-        f"{key!r}"
-        if isinstance(container, (dict, NodeRole))
-        else f"the element {key!r} of a {type(container).__name__}"
-    )
+    is_named = isinstance(container, (dict, NodeRole))
+    return f"{key!r}" if is_named else f"the element {key!r} of a {type(container).__name__}"

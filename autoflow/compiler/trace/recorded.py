@@ -194,8 +194,8 @@ def run_once(
     for of_call in tape.given:
         if of_call.has_new_attributes() or [*of_call.changes()]:
             raise CompileError(
-                "a compiled function changes what it gave to a function of NumPy's, or what a function reads that it "
-                "gave to NumPy: each run would find what is left. Give a copy, or say af.compile(f, fallback=True)."
+                "a compiled function changes an object that it gave to NumPy, or one that a function given to NumPy "
+                "reads: each run would find it changed. Give a copy, or say af.compile(f, fallback=True)."
             )
     tape.given.clear()
     tape.settle()

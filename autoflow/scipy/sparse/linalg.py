@@ -110,7 +110,7 @@ def iterative(name: str) -> Callable[..., Any]:
         return sparse_solve(data, b, rows, columns, name, options), 0
 
     solve.__name__ = solve.__qualname__ = name
-    solve.__doc__ = f"The x with A x = b that ``scipy.sparse.linalg.{name}`` finds, and 0. So does the backward pass."
+    solve.__doc__ = f"(x, 0) with A x = b, found by ``scipy.sparse.linalg.{name}``, as in the backward pass."
     return solve
 
 
