@@ -188,6 +188,7 @@ def plan_rebinding(x: Any, record: Record) -> tuple[Changes, list[Record]]:
             rule, options = RULES[setitem], taken.saved[1:-1]
         else:
             rule, options = RULES[put_view], (partial(_take_view, taken.rule, taken.saved[1:-1]),)
+            vars(options[0])["__name__"] = taken.rule.name  # for pictures
         saved = (FreedArray(base._value), FreedArray(x._value), *options, base._value)
         before = own_record(base)
         on_base = new_record(rule, (before, record), saved, replace(record.extra or Extras(), constants={}), record)
