@@ -116,7 +116,7 @@ def users_line() -> str:
 
 def question(word: str, convert: Any) -> Any:
     """The method through which Python reads a number. Our rules may look at numbers, so they are answered if all
-    examples agree, and then take the same branch for all. A user's function is not: with other numbers it might branch.
+    examples agree, and then take the same branch for all. A user's function is not: other numbers might take another.
     An array that all examples share has one number.
     """
 
@@ -387,7 +387,7 @@ class Batched(DuckArray):
     flags = private("flags", lambda x: x.flags_of_one())
 
     def flags_of_one(self) -> Any:
-        """The strides of one example."""
+        """The flags of one example."""
         whole = value_of(self.inner)
         known = {"writeable": bool(getattr(getattr(whole, "flags", None), "writeable", True))}
         if type(whole) is np.ndarray and self.mapped and len(whole):

@@ -40,7 +40,7 @@ def shift_axes(axis: Any, ndim: int) -> Any:
 
 
 def any_batched(*arguments: Any) -> bool:
-    """Is one of these our array?"""
+    """Is one of these one of our arrays?"""
     return any([issubclass(type(v), Batched) for v in arguments])
 
 

@@ -139,7 +139,7 @@ def examine_values(chart: Chart) -> Iterator[Finding]:
 
 
 def bad_value(chart: Chart, r: Record) -> Finding:
-    """An operation whose value is NaN or infinite, although its operands are mostly finite."""
+    """An operation whose value is NaN or infinite, although its operands are usually finite."""
     value = np.asarray(r.value)
     index = tuple(map(int, np.argwhere(~np.isfinite(value))[0]))
     shown = [entry(chart, r, k, index) for k in range(len(r.parents))]
@@ -291,7 +291,7 @@ def examine_likeness(chart: Chart) -> Iterator[Finding]:
 
 
 def examine_layers(chart: Chart) -> Iterator[Finding]:
-    """Two linear layers with only a bias between them, no narrower than what is around them: they are one."""
+    """Two linear layers with only a bias between them, and no bottleneck: they are one."""
     uses = Counter([id(p) for r in chart.records for p in r.parents])
     found = {id(r): (x, units) for r, _, x, units in layers(chart)}
     for r, k, x, units in layers(chart):

@@ -419,7 +419,7 @@ def wrong_ways(turn: Turn, chart: Chart) -> Iterator[Finding]:
 def growing(turns: list[Turn], stopped: bool) -> Iterator[Finding]:
     """The graph has records of earlier passes from the same place: a Variable was replaced, or a state is carried over.
 
-    Those between the last two passes; if an error stopped the run, all before the last pass.
+    Those between the two passes before this one; if an error stopped the run, all before the last pass.
     """
     for p in turns[-1].whole:
         place = (id(code_of(p.start)), p.start.last) if getattr(p.start, "place", None) is not None else None
@@ -530,8 +530,8 @@ def aim_of(chart: Chart) -> tuple[float, float]:
 
 def is_loss(chart: Chart, x: Any, sign: float) -> bool:
     """Does the program call a record a loss, or the function that returned it, or for the start the function around it?
-    A single letter may mean a reward, so then it must be a sum of terms that are only made small. ``sign``: of the
-    record's own gradient."""
+    A single letter may mean a reward, so then one of its terms must be something that is only made small. ``sign``:
+    of the record's own gradient."""
     name, function = chart.called(x)
     around = getattr(code_of(x), "co_name", "") if x is chart.start else ""  # -x in it is the loss, not x
     return any(map(LOSS.search, (name, function, around))) or (

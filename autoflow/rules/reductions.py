@@ -74,7 +74,7 @@ def mean_x(g: Array, x_shape: Shape, axis: Axis, keepdims: bool, where: Any) -> 
 
 
 def deviations(x: Array, axis: Axis, dtype: Any, where: Any) -> Array:
-    """x - mean(x), at least in single precision; what ``where`` leaves out may be NaN, and is 0 here."""
+    """x - mean(x), at least in single precision; what ``where`` leaves out, which may be NaN, is taken as 0."""
     x = mask_out(x, where)
     dtype = np.float32 if dtype is None and x.dtype == np.float16 else dtype
     if where is not None and not is_on_host(x):  # CuPy's mean knows no where=
@@ -261,7 +261,7 @@ def how_many(mask: Array, axis: Axis) -> Array:
 
 def share_of_max(g: Array, reached: Reached, least: int = 0) -> Array:
     """Equal entries share the gradient of their maximum (or minimum) evenly. In a row with a NaN nothing is equal to
-    the maximum, and 0 / 0 gives NaN; where NaN is left out it is divided by at least 1, ``least``."""
+    the maximum, and 0 / 0 gives NaN; where NaN is left out the divisor is at least ``least``, 1."""
     mask, count, axis, keepdims = reached
     g = restore_axes(g, mask.shape, axis, keepdims)
     if count is None and type(g) in PLAIN and (sent := sent_to_one_each(g, mask, axis)) is not None:

@@ -1,6 +1,6 @@
 """scipy.special for nodes: the functions that do not ask a node.
 
-SciPy's special functions are ufuncs, and nodes are differentiated under their own names: ``scipy.special.erf(x)``. Some
+Most of SciPy's special functions are ufuncs, which take nodes under their own names: ``scipy.special.erf(x)``. Some
 are written in Python and turn a node into plain numbers without asking it, or copy the numbers halfway. Those are here,
 with SciPy's names, arguments and values.
 

@@ -2,7 +2,7 @@
 
 The text: names, constants, loops. What they compute is decided elsewhere. Every name is given once (static single
 assignment), and a block of lines ends in a jump. A value that changes from one round of a loop to the next is a *phi*
-at the head of the block: "its value before the loop or after the last round, depending on where we come from".
+at the head of the block: "its value before the loop, or after the round before, depending on where we come from".
 
     >>> t = IRText()
     >>> loop = t.begin_for(0, 10, 1, [("double", "0.0")])

@@ -66,7 +66,7 @@ class WatchedPlan:
         self.kinds: frozenset[str] = frozenset()
 
     def adapt(self, state: Any) -> None:
-        """Notice what neither this caller nor the program ignores."""
+        """Notice what this caller does not ignore, and what the program does not."""
         noticed = ["invalid"] if self.program.reports_nan else []
         self.kinds = frozenset([*noticed, *[kind for kind, how in np.geterr().items() if how != "ignore"]])
         kinds: dict[str, Any] = {kind: "call" if kind in self.kinds else "ignore" for kind in np.geterr()}
@@ -172,8 +172,8 @@ def types_of(function: np.ufunc, given: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def fitting_number(x: Any, a: Any, v: Value) -> Any:
-    """A Python number as a 0-d array of the other operand's dtype: the same result, without a conversion per call. (If
-    its truth is another one there, of a number close to 0, ``np.logical_or`` and the like tell the two apart.)"""
+    """A Python number as a 0-d array of the other operand's dtype: the same result, without a conversion per call.
+    (Not if a number close to 0 becomes 0 in that dtype: ``np.logical_or`` and its like would tell the two apart.)"""
     if type(x) not in (int, float) or v.kind != UFUNC or len(v.args) != 2:
         return x
     dtype = (v.args[1] if v.args[0] is a else v.args[0]).dtype

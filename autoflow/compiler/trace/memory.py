@@ -73,7 +73,7 @@ def compute_into(function: Callable[..., Any], x: Array, /, *args: Any, **option
 
 
 def check_answer(x: Array, answer: bool) -> Array:
-    """x, if its truth is still ``answer``: NumPy's own code asks for it, and would branch otherwise."""
+    """x, if its truth is still ``answer``: NumPy's own code asks for it, and would else take another branch."""
     if bool(x) is not answer:
         raise ValueError("NumPy computes this in another way than in the recording")
     return x
