@@ -168,7 +168,8 @@ def fill_containers(tree: Any, new: Iterator[Any]) -> Any:
     """The same containers with the next leaves of ``new``."""
     if not is_container(tree):
         return next(new)
-    inside = [next(new) if isinstance(x, np.ndarray) else fill_containers(x, new) for x in branches(tree)]
+    inside = [fill_containers(x, new) if not isinstance(x, np.ndarray) and is_container(x) else next(new)
+              for x in branches(tree)]  # fmt: skip
     if isinstance(tree, (list, tuple)):
         # A namedtuple takes them singly.
         other = type(tree)(*inside) if hasattr(tree, "_fields") else type(tree)(inside)

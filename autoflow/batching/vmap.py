@@ -97,8 +97,8 @@ class BatchFunction(FunctionOfFunction):
             raise BatchError(f"{layer.reason}: an empty batch has no example to ask")
         if self.how["loop"] == "refuse":
             raise BatchError(
-                f"af.vmap(loop='refuse') would call the function for each example, because of {layer.reason}. "
-                f"Write np.where(condition, a, b) instead of an if and of x[mask], and af.zeros(...) for an array to fill"
+                f"af.vmap(loop='refuse') would call the function for each example, because of {layer.reason}. Write "
+                f"np.where(condition, a, b) instead of an if and of x[mask], and af.zeros(...) for an array to fill"
             )
         result = run_loop(self.f, batch, options, self.how["out_axes"])
         self.say(layer.reason, f"af.vmap calls the function for each example, because of {layer.reason}")

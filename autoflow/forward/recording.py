@@ -94,7 +94,9 @@ def split_inputs(inputs: Sequence[Any]) -> Operands:
 
 def gather(rule: Rule, inputs: Sequence[Any]) -> Operands:
     """The same of all arguments of ``rule``. To some operands nothing flows, such as the condition of where."""
-    values, parents, constants, mutable = operands = split_inputs(inputs[: rule.operands])
+    values, parents, constants, mutable = operands = Operands([], [], {}, [])
+    for x in inputs[: rule.operands]:
+        operands.add(x)
     for k, needs in enumerate(rule.needs):
         if needs is None and parents[k] is not None:
             parents[k] = None

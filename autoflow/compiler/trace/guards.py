@@ -228,7 +228,7 @@ class Guards:
             # If no code of the function's can have drawn, another thread has.
             elif not any([x is own for own in OWN]) or reachable.may_have_drawn(self.named, self.reached()):
                 yield f"draws random numbers: {SAME}. Draw them outside and pass them as an argument, {WAY_OUT}"
-        edges = [(reachable.follow, *edge) for edge in self.edges]
+        edges: Iterator[Any] = map((reachable.follow,).__add__, self.edges)
         for ask, container, key, child in (*edges, *self.attributes):
             now = ask(container, key)
             if not (is_equal(now, child) or (key == "grad" and isinstance(now, DuckArray))):  # recorded.py tells more
@@ -357,7 +357,6 @@ def item_name(container: Any, key: Any) -> str:
     """For messages."""
     if isinstance(container, types.CellType):
         return "a variable of the function around it"
-    if isinstance(container, types.MemberDescriptorType):
-        return f"{container.__name__!r}"
-    is_named = isinstance(container, (dict, NodeRole))
-    return f"{key!r}" if is_named else f"the element {key!r} of a {type(container).__name__}"
+    name = getattr(container, "__name__", key)  # of a slot
+    is_named = isinstance(container, (dict, NodeRole, types.MemberDescriptorType))
+    return f"{name!r}" if is_named else f"the element {key!r} of a {type(container).__name__}"
