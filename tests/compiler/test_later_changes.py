@@ -671,6 +671,23 @@ def test_what_a_class_writes_when_it_is_called_elsewhere_is_no_reason_to_record_
 
 
 @pytest.mark.parametrize(
+    "change", [
+        "N.o=io.StringIO()\nfor _ in C: N.o.write('a')", "N.o=io.BytesIO()\nfor _ in C: N.o.write(b'a')",
+        "N.o=threading.Event()\nfor k in C: N.o.set() if k%2 else N.o.clear()",
+        "N.o=queue.Queue()\nfor _ in C: N.o.put(1)", "N.o=random.Random(0)\nfor _ in C: N.o.gauss(0,1)",
+        "N.o=mmap.mmap(-1,9)\nfor _ in C: N.o.write(b'a')",
+    ]
+)  # fmt: skip
+def test_what_is_in_an_attribute_that_no_code_names_is_no_reason_to_record_again(change):
+    scope, n = {}, []
+    exec(f"{IMPORTS}import io, mmap, queue, random\nclass A: pass\nN=A();N.a=2.\ndef f(x): return x*N.a", scope)
+    program = af.compile(scope["f"])
+    scope["C"] = (n.append(program(X)) or k for k in range(4))
+    exec(change, scope)
+    assert (len(n), program.renewed) == (4, 0)
+
+
+@pytest.mark.parametrize(
     "body", [
         "C().t", "g(C).t", "D().t", "N.tick()", "getattr(N,'ti'+'ck')()", "N.m()", "C.m()", "L[0].today().day", "h(L)",
         "h([L[0]])", "j(time)", "operator.methodcaller('tick')(N)", "T(N)",
@@ -708,6 +725,8 @@ HELD = {
     "list": ("O=[2.]", "{}[0]", "O[0]=3."),
     "dict": ("O={'k':2.}", "sum({}.values())", "O['l']=3."),
     "set": ("O={2}", "len({})", "O.add(3)"),
+    "event": ("O=threading.Event()", "(2 if {}.is_set() else 3)", "O.set()"),
+    "text in memory": ("import io\nO=io.StringIO('a')", "len({}.getvalue())", "O.write('ab')"),
     "array": ("O=np.array([2.])", "float({}[0])", "O[0]=3."),
     "strides": ("O=np.ones((2,2))", "{}.strides[0]", "O.strides=8,16"),
     "attribute": ("O=types.SimpleNamespace(a=2.)", "{}.a", "O.a=3."),

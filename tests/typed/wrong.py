@@ -39,7 +39,7 @@ def energy(v: np.ndarray) -> af.Node:
 
 
 af.grad(energy, alow_unused=True)  # call-overload
-af.grad(energy)(np.ones(2), 3)  # call-arg
+af.grad(energy)(np.ones(2), 3)  # call-overload
 af.compile(energy, falback=True)  # call-arg
 af.compile(energy)(np.ones(2), 3)  # call-overload
 af.compile(energy)(np.ones(2)).backward()  # attr-defined

@@ -82,6 +82,7 @@ class Guards:
         self.contents: dict[int, tuple[Any, Any, Callable[[], Any], Any]] = {}  # id -> holder, array, how to read it
         # How to read (None: an item), where, and what is there: also attributes of cells, functions and nodes.
         self.places: list[tuple[Callable[[Any, Any], Any] | None, Any, Any, Any]] = []
+        self.numbers: list[tuple[Any, dict[str, Any], str, Any]] = []  # of an object of Python's library: where, which
         self.others: list[tuple[Callable[[], Any], Any]] = []  # the called function, and its result
         self.sizes: list[tuple[Callable[[], Any], Any]] = []  # how many attributes classes and functions have
         self.named: set[str] = set()  # all names in their code
@@ -153,7 +154,7 @@ class Guards:
                 queue += self.enter(child)
             elif not isinstance(child, reachable.NAMED):  # such as an event, whose flag another thread may set
                 own = reachable.attributes_of(child)
-                self.places += [(None, own, name, v) for name, v in own.items() if reachable.is_number(v)]
+                self.numbers += [(child, own, name, v) for name, v in own.items() if reachable.is_number(v)]
         ready = [edge for edge in self.waiting if self.is_named(edge[1][1])]
         self.waiting = [edge for edge in self.waiting if not self.is_named(edge[1][1])]
         for (_, is_handed_on, name), (container, key, child) in self.doors.items():  # by all names found by now
@@ -272,7 +273,18 @@ class Guards:
             users = [cls for cls in self.classes if not is_foreign(cls.__module__)] + self.users_functions_and_modules()
             self.search([], [(x, (x, name)) for x, name in product(users, hidden) if reachable.is_lasting(x, name)])
         captured = set() if all_contents else read_by(program)
-        ignored = captured | replaced
+        ignored, all_named = captured | replaced, copies or reachable.BY_TEXT & self.named
+        # Not what is in attributes that no code names, such as a log or a queue.
+        named_ids = set(map(id, self.roots))
+        for k, _, name in self.doors:
+            if all_named or name is None or name in self.named:
+                named_ids.add(k)
+        for x, *place in self.numbers:
+            if id(x) in named_ids:
+                self.places.append((None, *place))
+        for k, (x, *_) in self.contents.items():
+            if k not in named_ids and isinstance(x, reachable.FILES):
+                ignored.add(k)
         for how, node, name, value in self.attributes:
             if id(array_in(node)) not in ignored or id(value) in captured:
                 self.places.append((how, node, name, value))
@@ -303,7 +315,7 @@ class Guards:
             self.others += [(read, mark) for _, read, mark in self.moving]
         self.others += [(partial(reachable.has_elements, *pair), True) for pair in self.collections]
         self.edges, self.moving, self.contents, self.roots, self.collections = [], [], {}, [], []
-        self.attributes, self.found, self.made, self.doors = [], set(), set(), {}
+        self.attributes, self.found, self.made, self.doors, self.numbers = [], set(), set(), {}, []
 
     def watch_classes_and_functions(self) -> None:
         """Watch their descriptions: the bases of classes, and how many attributes they have; and attributes that

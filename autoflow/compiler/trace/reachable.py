@@ -129,7 +129,8 @@ def making(cls: type) -> list[Edge]:
 def edges_of_object(x: Any) -> Iterator[tuple[Any, Any]]:
     """Attributes, slots, and those that all objects of a class share; for a class also its metaclass's."""
     attributes = attributes_of(x)
-    yield from product([attributes], attributes)
+    # A memory map of NumPy's has the numbers of its _mmap.
+    yield from product([attributes], attributes.keys() - {"_mmap"} if isinstance(x, np.memmap) else attributes)
     for cls in (*(x.__mro__[:-1] if isinstance(x, type) else ()), *type(x).__mro__[:-1]):
         users = not is_foreign(cls.__module__)
         for name, v in vars(cls).items():

@@ -246,7 +246,7 @@ class Cutter:
         for begin, end in pairwise(cut(room, *lengths(sum(room), wanted))):
             members = {k for item in items[begin:end] for k in item}
             boxes = {box for k in members for box in graph.paths[k]}
-            if end - begin < 2 or self.stay & boxes or boxes & graph.repeats.keys():
+            if end - begin < 2 or self.stay & boxes:
                 continue
             own = {a for a, n in first.items() if begin <= n < end}
             members |= own if self.hide else {a for a in own if members.issuperset(leaves[a])}
