@@ -73,6 +73,7 @@ def test_what_is_remembered_is_what_a_search_finds(scope, name, change):
         assert described(again) == described(trials.look(scope[name]))
 
 
+@pytest.mark.filterwarnings("ignore:Setting the shape on a NumPy array:DeprecationWarning")  # NumPy 2.5
 def test_an_array_that_is_given_another_shape_is_seen(scope):
     trials.Trial(scope["f"])
     scope["W"].shape = (3, 1)
