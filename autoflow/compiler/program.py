@@ -314,7 +314,7 @@ def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
     """
     if axis is None:
         return tuple(range(ndim))
-    axes = normalize_axis_tuple(axis, ndim or type(axis) is not tuple)  # a 0-d array has an axis 0, as for NumPy
+    axes = normalize_axis_tuple(axis, ndim if type(axis) is tuple else max(ndim, 1))  # NumPy: 0-d has an axis 0
     return tuple(sorted(axes)) if ndim else ()
 
 
