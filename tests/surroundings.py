@@ -35,10 +35,12 @@ def names(text: str) -> tuple[str, ...]:
 # Which tests. Before them tests/probe.py runs, which needs nothing but autoflow.
 GOLDEN = ("pictures/test_formats.py", "pictures/test_gallery.py::test_golden_files", "test_coverage.py")
 NAMES = ("forward/test_array_methods.py", "table/test_table.py", "rules/test_keywords.py", "rules/test_structure.py")
-NUMBERS = names("nodes/test_nodes.py pictures/test_latex.py pictures/test_html.py pictures/test_graph.py test_docs.py")
+NUMBERS = names("""
+    nodes/test_nodes.py pictures/formulas/test_latex.py pictures/pages/test_html.py pictures/test_walk.py test_docs.py
+""")
 RUNS = names("""
     compiler/test_compile.py compiler/run/test_buffers.py optim/test_optimisers.py nn/test_train.py
-    cli/test_commandline.py pictures/test_explore.py test_interop.py::test_save_and_load
+    cli/test_commandline.py pictures/sliders/test_explore.py test_interop.py::test_save_and_load
     rules/test_rules.py::test_row_takes_float64_in_every_example
 """)
 BROAD = (*GOLDEN, *NAMES, *NUMBERS, *RUNS)
@@ -52,8 +54,8 @@ WASM = (
     + names("""
     nodes/test_nodes.py nodes/test_freeing.py backprop/test_backward.py transforms/test_gradient_table.py
     rules/test_broadcasting.py backprop/test_engine.py forward/test_inplace.py compiler/test_compile.py
-    compiler/run/test_buffers.py optim/test_optimisers.py pictures/test_html.py pictures/test_latex.py
-    pictures/test_why.py rules/test_dtypes.py rules/test_rules.py::test_row_takes_float64_in_every_example
+    compiler/run/test_buffers.py optim/test_optimisers.py pictures/pages/test_html.py pictures/formulas/test_latex.py
+    pictures/formulas/test_why.py rules/test_dtypes.py rules/test_rules.py::test_row_takes_float64_in_every_example
 """)
 )
 # Whatever compares bits, or numbers that BLAS, LAPACK or the processor rounds.

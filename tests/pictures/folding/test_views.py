@@ -81,7 +81,7 @@ def test_merging_keeps_all_flow(operators, seed):
     for operator in operators:
         a, b = (nodes[int(k)] for k in rng.integers(0, len(nodes), 2))
         nodes.append(a + b if operator == "+" else a * b if operator == "*" else a - b)
-    g = graph(nodes[-1], gradients=True, limit=100)  # no sections: what flows through them is in test_sections.py
+    g = graph(nodes[-1], gradients=True, limit=100)  # no sections: what flows through them is in test_choose.py
     drawn = g.drawn
     assert sorted(m for v in drawn.nodes for m in v.members) == list(range(len(g.nodes)))
     arriving = {v.id: 0.0 for v in drawn.nodes}
