@@ -115,12 +115,12 @@ class Boxes:
     def call(self, place: Activation) -> Path:
         """The boxes around a call, itself included."""
         waiting, call = [], place
-        while id(call) not in self.calls and call.parent is not None:
+        while call is not None and id(call) not in self.calls:
             waiting.append(call)
-            call = call.parent.whole
+            call = call.parent and call.parent.whole
         for call in reversed(waiting):  # no recursion: programs have their own
             self.calls[id(call)] = self.new_call(call, self.at(call.parent, call.call, not runs_later(call)))
-        return self.calls.get(id(place), ())
+        return self.calls[id(place)]
 
     def new_call(self, call: Activation, path: Path) -> Path:
         """The same of a call that is met first, in these boxes."""

@@ -764,6 +764,8 @@ SETS = {  # what sets a name again in its next call, given ``x`` -> the name, an
     "cell": ("total = x * 0.5", "", "total = total + 2.0 * x", "total"),
     "local": ("def add(v):\n    total = v * x\n    return total", "", "every.append(add(2.0))", "total"),
     "operation": ("def add(v):\n    total = v * v\n    return total", "", "every.append(add(x))", "total"),
+    "thread": ("from threading import Thread\ndef add(v):\n    total = v * v\n    every.append(total)", "",
+               "add.thread = Thread(target=add, args=[x])\nadd.thread.start()\nadd.thread.join()", "total"),
 }  # fmt: skip
 
 

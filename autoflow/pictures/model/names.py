@@ -36,7 +36,7 @@ import numpy as np
 from ...base.groups import grouped
 from ...nodes.nodes import Constant, Node
 from ...nodes.versions import FreedArray
-from ...program.names import Naming
+from ...program.names import Naming, space_of
 from ...program.places import is_passed, variables_of
 from ...program.source import MODULES, written
 from .data import number, pythons
@@ -209,8 +209,8 @@ class Titles:
         self.variables = variables  # and the variables that hold them, where it is not known
         self.given: dict[int, str | None] = {}  # id -> the name, asked for once
         self.long: set[int] = set()  # ids of records whose expression is too long to be a part of another
-        self.names = set(self.program.names.values())
-        self.letters: dict[int, dict[str, int]] = {}  # id of a record -> name in its expression -> whose
+        self.names = Counter(self.program.names.values())
+        self.letters: dict[int, dict[str, Any]] = {}  # id of a record -> name in its expression -> whose, and its space
         self.known: dict[int, str] = {}  # id -> expression
         self.terms: dict[Any, Any] = {}  # record -> the same in LaTeX; kept here by formulas,
         self.symbols: dict[str, dict[Any, int]] = {}  # with the name that a symbol is of, and what else has that name
@@ -243,11 +243,14 @@ class Titles:
         text = self.program.text(record) or ""
         if id(record) in self.program.calls and len(text) <= TITLE:
             self.known[id(record)] = as_title(text)
+            self.letters[id(record)] = {text: (id(record), None)}
             return
         found, is_clear = self.expression(record), self.is_clear(record)
         found = found if is_clear else None
         if found is None and 0 < len(text) <= LONGEST and not self.is_of_others(record):
             found = as_title(text)
+            here = {name: (id(record), space_of(record.place, name)) for name in re.findall(r"\b[^\W\d]\w*", found)}
+            self.letters[id(record)] = here
         if found is None and is_clear and record.rule.name in (*BINARY, *UNARY, "getitem"):
             found = self.expression(record, brief=LONGEST) or self.expression(record, brief=LONGEST // 2)
         self.known[id(record)] = found or record.rule.name
@@ -265,14 +268,17 @@ class Titles:
         return False
 
     def is_clear(self, record: Any) -> bool:
-        """Is each name in its expression that of one node? In ``f(a) - f(b)`` a variable of f would be that of two."""
-        pairs: list[tuple[str, int]] = []
+        """Is each name in its expression that of one node? In ``f(a) - f(b)`` a variable of f would be that of two, and
+        outside of f nobody knows which of them it is."""
+        pairs: list[tuple[str, Any]] = []
         for x in record.operands:
             name = self.known.get(id(x)) or self.given.get(id(x))
             if name and id(x) not in self.long:
-                pairs += self.letters.get(id(x), {name: id(x)}).items()
-        self.letters[id(record)] = dict(pairs)
-        return len({*pairs}) == len(self.letters[id(record)])
+                space = self.program.keys[id(x)][0] if id(x) in self.program.keys and self.names[name] > 1 else None
+                pairs += self.letters.get(id(x), {name: (id(x), space)}).items()
+        self.letters[id(record)] = found = dict(pairs)
+        is_here = [space is None or space == space_of(record.place, name) for name, (_, space) in pairs]
+        return len({*pairs}) == len(found) and all(is_here)
 
     def times_one(self, record: Any) -> int | None:
         """The operand that ``record`` is 1 times of, if none of all this has a name: such a product is not shown."""
