@@ -155,7 +155,7 @@ class DuckArray:
     ) -> Any:
         """As in NumPy: without ``copy`` x itself, if its numbers have that dtype, and that order in memory."""
         dtype = named_dtype(dtype)
-        if not copy and dtype == self.dtype:
+        if not copy and dtype == self.dtype and not self.is_number:
             flags = as_strided(np.empty((), self.dtype), self.shape, self.strides).flags
             if order == "K" or (order != "F" and flags.c_contiguous) or (order != "C" and flags.f_contiguous):
                 return self
@@ -274,7 +274,13 @@ def by_function(name: str) -> Any:
     function: Any = getattr(np, name, None)
     if function is None:
         return refusing(f"x.{name}()")
-    return lambda self, *args, **options: function(self, *args, **options)
+
+    def method(self: DuckArray, *args: Any, **options: Any) -> Any:
+        if self.is_number and not hasattr(np.generic, name):
+            raise AttributeError(f"a number of NumPy has no attribute {name!r}")
+        return function(self, *args, **options)
+
+    return method
 
 
 for _name, _ufunc in OPERATORS.items():

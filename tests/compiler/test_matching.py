@@ -178,6 +178,7 @@ def test_objects_of_an_array_of_objects_are_no_numbers(text):
     "np.empty_like(x, object)", "x[0].astype(object)", "np.sum(x, dtype=object)", "np.prod(x, dtype=object)",
     "x.sum(dtype=object)", "np.add.reduce(x, dtype=object)", "np.einsum('i->', x, dtype=object)",
     "np.trace(x[:, None], dtype=object)", "np.cumsum(x, dtype=object)", "(x * np.array([1, 2.5], 'O')).astype(float)",
+    "np.frompyfunc(lambda v: v, 1, 1)(x[0] > 0)",
 ])  # fmt: skip
 def test_objects_that_numbers_become_are_objects_or_refused(text):
     f = eval(f"lambda x: {text}", {"np": np})

@@ -414,6 +414,8 @@ RAISED = {  # for some values, or at once: also where nobody needs the result
     "an index that is not there": (lambda i: ((i * 2)[i], i * 3)[1], np.array([0, 1]), np.array([0, 7])),
     "a negative exponent": (lambda n: (np.power(3, n), n * 2)[1], np.array([1, 2]), np.array([1, -2])),
     "a mean over an axis that is not there": (lambda x: (np.mean(x.sum(), axis=0), x)[1], None, X),
+    "a list times a number": (lambda x: x.sum() * [2.0], None, X),
+    "a product that a number lacks": (lambda x: x.sum().dot(2.0), None, X),
     "a write into a number": (lambda x: (x.sum().__setitem__(..., 1.0), x)[1], None, X),
 }
 

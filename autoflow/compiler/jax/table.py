@@ -43,6 +43,7 @@ NAMES = """
 SCIPYS = frozenset(NAMES.split())  # the functions of scipy.special that JAX has; all others it has not
 LEFT = {
     "numpy.isnat": NONE,
+    "numpy.spacing": "JAX's is negative at -0.0",
     **dict.fromkeys(("numpy.partition", "numpy.argpartition"), ANOTHER_ORDER),
     **{f"numpy.{name}": SHAPES for name in ("linalg.eig", "linalg.eigvals", "linalg.lstsq", "real_if_close")},
     "numpy.interp": "JAX's takes another one of equal points",

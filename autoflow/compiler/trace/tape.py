@@ -26,7 +26,7 @@ from ...base.errors import CompileError
 from ...nodes.versions import WRITEABLE, Array
 from ...program.callers import caller
 from ...table.facts import FIXED, RAISING, of_kind
-from ..matching import CAPTURED, NUMBERS_AND_TEXT, Nth, Value, is_immutable, layout_of
+from ..matching import CAPTURED, NUMBERS_AND_TEXT, UFUNC, Nth, Value, is_immutable, layout_of
 from ..program import NUMBERS, Program
 from .doubts import Abandoned, Reporting, check_class
 from .guards import Guards
@@ -92,14 +92,16 @@ def has_fixed_shape(function: Any, args: Any, options: Any) -> bool:
     return not holds(args[FIXED[function] :], Nth) and not holds(rest, Nth)
 
 
-def gives_object(operands: list[Any], result: Any) -> bool:
+def gives_object(value: Value, result: Any) -> bool:
     """Does such a result, not an array, come from an array of objects? (Operations with Python's numbers may give
     others, as ``1j * np.float64(2)`` does, where that number is not an operand, and np.allclose gives a boolean.)"""
+    operands = [x.sample for x in value.args]
     if any([x.dtype.hasobject for x in operands if hasattr(x, "dtype")]):
         return True
     are_numpys = all([isinstance(x, (np.ndarray, np.generic)) for x in operands])
     becomes_complex = type(result) is complex and not any(map(np.iscomplexobj, operands))
-    return are_numpys and not isinstance(result, (np.generic, bool)) and not becomes_complex
+    others = np.generic if value.kind == UFUNC else (np.generic, bool)
+    return are_numpys and not isinstance(result, others) and not becomes_complex
 
 
 def has_fixed_places(index: Any, arrays: list[Any]) -> bool:
@@ -185,7 +187,7 @@ class Tape:
         x.now, x.tape, x.held, x.source, x.time = value, self, value.sample, view_of, self.writes
         if isinstance(x.held, np.ndarray) and not x.held.flags.num & WRITEABLE:
             x.borrowed = True  # as ``x.imag`` of real numbers: NumPy refuses the write
-        elif not isinstance(x.held, np.ndarray) and value.args and gives_object([a.sample for a in value.args], x.held):
+        elif not isinstance(x.held, np.ndarray) and value.args and gives_object(value, x.held):
             raise CompileError(
                 f"{value.name} at {caller()} gives an object of an array of objects, and no number: it cannot be "
                 f"compiled. Compute with numbers, or say af.compile(f, fallback=True)."

@@ -118,6 +118,7 @@ REFUSED = {
     "trunc": lambda x, m: x * trunc(x[0]), "sorted": lambda x, m: sorted(x), "max()": lambda x, m: max(x),
     "math": lambda x, m: x * __import__("math").sin(x[0]), "range": lambda x, m: [x[k] for k in range(m[0, 0] % 3)],
     "a list's index": lambda x, m: x * [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0][m[0, 0]],
+    "a list times a number": lambda x, m: m[0, 0] * [1.0, 2.0], "a text times a number": lambda x, m: "ab" * m[0, 0],
     "a format with digits": lambda x, m: (f"{x[0]:.1f}", x)[1], "text": lambda x, m: str(x),
     "repr": lambda x, m: repr(x), "text in a list": lambda x, m: [f"{x[0]}"],
     "shares_memory": lambda x, m: x * np.shares_memory(x, x[1:]),
