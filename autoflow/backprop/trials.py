@@ -197,7 +197,8 @@ def referents_of_users(kind: type) -> second_runs.Referents:
 
 def is_open(kind: type) -> bool:
     """Is all that an object of this type refers to the user's?"""
-    return not str(kind.__module__).startswith("autoflow.") or str(kind.__module__).startswith("autoflow.nn.")
+    names = str(kind.__module__).split(".")
+    return names[0] != "autoflow" or names[1:2] in (["nn"], ["optim"])
 
 
 OF_FUNCTION = second_runs.of_functions(False)

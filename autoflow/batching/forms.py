@@ -48,8 +48,10 @@ def run_function(layer: Layer, function: Any, args: tuple[Any, ...], options: di
         if is_ours(4):
             return shares_memory(*[x.inner if type(x) is Batched else x for x in args[:2]])
         layer.doubt("a question about memory")
-    if function in ASKS and (function is not np.min_scalar_type or args[0].ndim):  # a number's depends on its value
-        return function(*map(sample, args), **{k: sample(v) for k, v in options.items()})
+    if function in ASKS:
+        decides = {np.min_scalar_type: args[:1], np.size: (*args[1:], options.get("axis"))}.get(function, ())
+        if not any([type(x) is Batched and not x.ndim for x in decides]):  # the value of a number would decide
+            return function(*map(sample, args), **{k: sample(v) for k, v in options.items()})
     args, options = name_out(function, args, options)
     if (out := options.pop("out", None)) is not None:
         if options.get("where", True) is not True and function in RULES and RULES[function].elementwise:

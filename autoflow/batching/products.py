@@ -93,6 +93,8 @@ def contraction(axes: Callable[..., Any]) -> Form:
 
     def form(layer: Layer, x: Any, y: Any, *args: Any, **options: Any) -> Any:
         nx, ny = ndim_of(x), ndim_of(y)
+        if any_batched(*args, *options.values()):
+            return NotImplemented
         if not nx or not ny:
             return elementwise(layer, np.multiply, (x, y), {})
         x, y = [v if hasattr(v, "shape") else np.asarray(v) for v in (x, y)]

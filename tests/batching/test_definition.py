@@ -264,6 +264,16 @@ def test_writes_into_what_is_outside(catch, write):
     assert found[0] == found[1]
 
 
+@pytest.mark.parametrize("hold", [lambda d: d, af.nn.Sequential, lambda d: af.nn.Sequential(af.nn.Sequential(d))])
+def test_a_layer_outside_draws_for_each_example(hold):
+    found = []
+    for run in (lambda f, x: [f(v) for v in x], lambda f, x: af.vmap(f, loop="allow")(x)):
+        net = hold(af.nn.Dropout(0.5, rng=np.random.default_rng(3)))
+        found += [np.stack(run(lambda x, net=net: net(x), np.ones((4, 2)))), net(np.ones(50))]
+    for ours, theirs in zip(found[2:], found[:2], strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
 def test_another_thread_writes_meanwhile():
     """Its array is not locked, and what it writes stays."""
     table, errors, stop = np.zeros(100), [], threading.Event()

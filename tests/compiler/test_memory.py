@@ -342,6 +342,23 @@ def of_one_row_copied(x):
     return z
 
 
+def test_a_copy_of_a_read_only_array_is_written_into():
+    x = np.broadcast_to(POINTS, (2, 6))
+    for name, copy in {
+        **COPIES,
+        "as it is": lambda a: a * 1,
+        "view": lambda a: a.T[1:] + 0,
+        "()": lambda a: a.sum(()),
+    }.items():
+
+        def f(x, copy=copy):
+            z = copy(x)
+            z[0] = 7.0
+            return z
+
+        np.testing.assert_array_equal(af.compile(f)(x), f(x), name)
+
+
 @pytest.mark.parametrize("f", [of_one_row, of_one_row_copied])
 def test_axes_of_length_1_lie_anywhere_in_memory(f):
     np.testing.assert_array_equal(af.compile(f)(np.arange(3.0)), f(np.arange(3.0)), strict=True)

@@ -185,9 +185,7 @@ class Tape:
         """A new array object for that value; in the memory of another one, if it is the view ``take(view_of)``."""
         x = Traced()
         x.now, x.tape, x.held, x.source, x.time = value, self, value.sample, view_of, self.writes
-        if isinstance(x.held, np.ndarray) and not x.held.flags.num & WRITEABLE:
-            x.borrowed = True  # as ``x.imag`` of real numbers: NumPy refuses the write
-        elif not isinstance(x.held, np.ndarray) and value.args and gives_object(value, x.held):
+        if not isinstance(x.held, np.ndarray) and value.args and gives_object(value, x.held):
             raise CompileError(
                 f"{value.name} at {caller()} gives an object of an array of objects, and no number: it cannot be "
                 f"compiled. Compute with numbers, or say af.compile(f, fallback=True)."
@@ -223,7 +221,8 @@ class Tape:
                 f"with plain arrays, or say af.compile(f, fallback=True)."
             )
         if isinstance(result, ARRAYS):
-            return self.new_traced(value)
+            is_locked = isinstance(result, np.ndarray) and not result.flags.num & WRITEABLE
+            return self.borrow(value) if is_locked else self.new_traced(value)  # ``x.imag`` of real numbers is
         if isinstance(result, (tuple, list)) and all([isinstance(r, ARRAYS) for r in result]):
             return tuple_like(result, [self.new_traced(self.program.item(value, k)) for k in range(len(result))])
         raise CompileError(f"{value.name} at {caller()} returns more than arrays: it cannot be compiled")
