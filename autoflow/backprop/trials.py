@@ -58,7 +58,7 @@ class Trial(Snapshot):
 def value_key(x: Any) -> Any:
     """The key of a value that a function finds: in full where it may decide what the function does."""
     kind = type(x)
-    return kind, x if kind in DECIDING else getattr(x, "shape", None)
+    return kind, x if kind in DECIDING else (getattr(x, "shape", None), getattr(x, "dtype", None))
 
 
 # ---------------------------------------------------------------- what functions reach

@@ -183,15 +183,6 @@ class Layer:
         """Abandon the run: a function that we call with plain numbers has found one of our arrays elsewhere."""
         self.doubt("a function that finds an array of one example beside its arguments")
 
-    def check(self) -> None:
-        """Abandon the run if an earlier doubt was swallowed, or if the function listens to warnings and errors."""
-        if self.reason is not None or not self.open:
-            self.doubt(self.reason or "")
-        if getattr(warnings, SHOW, None) is not self.shown:
-            self.doubt("warnings that are recorded")
-        if self.hears_errors and np.geterrcall() is not None:
-            self.doubt("np.seterrcall")
-
     def check_hook(self, kind: type, hook: str) -> None:
         """A doubt if a class computes in its own way: it would see the whole batch, or not be asked."""
         if own_type(kind) or has_own_hook(kind, hook):
@@ -202,9 +193,16 @@ class Layer:
         return self.run(rule.function, FORM_OF["row"], rule, values, compute)
 
     def run(self, name: Any, form: Callable[..., Any], *args: Any) -> Any:
-        """``form(self, *args)``. Its exceptions never reach the function: single examples may not raise them."""
-        if self.reason is not None or not self.open or self.hears_errors or getattr(warnings, SHOW) is not self.shown:
-            self.check()
+        """``form(self, *args)``. Its exceptions never reach the function: single examples may not raise them.
+
+        A doubt if an earlier one was swallowed, or if the function listens to warnings and errors.
+        """
+        if self.reason is not None or not self.open:
+            self.doubt(self.reason or "")
+        if getattr(warnings, SHOW, None) is not self.shown:
+            self.doubt("warnings that are recorded")
+        if self.hears_errors and np.geterrcall() is not None:
+            self.doubt("np.seterrcall")
         try:
             return form(self, *args)
         except MemoryError:

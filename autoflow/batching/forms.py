@@ -170,24 +170,23 @@ def elementwise(layer: Layer, function: Any, inputs: tuple[Any, ...], options: d
     return wrap_batched(function(*arrays[: len(inputs)], **options), layer, mapped)
 
 
-def align(layer: Layer, arrays: Any) -> tuple[list[Any], bool]:
-    """The arrays inside, reshaped to broadcast as one example's do; and whether one of them has the batch."""
+def align(layer: Layer, arrays: Any, cores: Any = None) -> tuple[list[Any], bool]:
+    """The arrays inside, reshaped to broadcast as one example's do; and whether one of them has the batch.
+
+    cores : how many of each one's last axes belong to the function: only those before them broadcast.
+    """
     found = [open_layer(x, layer) for x in arrays]
     if len(found) == 1:
         return [found[0][0]], found[0][1]
-    return align_loops(layer, found, (0,) * len(found))
-
-
-def align_loops(layer: Layer, found: list[tuple[Array, bool]], cores: tuple[int, ...]) -> tuple[list[Array], bool]:
-    """The same for arrays whose last ``cores`` axes belong to the function: only those before them broadcast."""
-    loops = [ndim_of(x) - is_mapped - core for (x, is_mapped), core in zip(found, cores, strict=True)]
-    most, mapped, made = max(loops), False, []
-    for (x, is_mapped), n in zip(found, loops, strict=True):
-        if is_mapped:
-            mapped = True
-            x = x.reshape((layer.size, *(1,) * (most - n), *x.shape[1:])) if n < most else x
-        made.append(x)
-    return made, mapped
+    loops = [ndim_of(x) - mapped for x, mapped in found]
+    if cores is not None:
+        loops = [n - core for n, core in zip(loops, cores, strict=False)]
+    most, size = max(loops), layer.size
+    aligned = [
+        x.reshape((size, *(1,) * (most - n), *x.shape[1:])) if mapped and n < most else x
+        for (x, mapped), n in zip(found, loops, strict=True)
+    ]
+    return aligned, any([mapped for _, mapped in found])
 
 
 def ndim_of(x: Any) -> int:

@@ -15,7 +15,7 @@ import numpy as np
 from ..nodes.nodes import Array, NodeRole, gradient_target
 from ..table.indexing import getitem, is_basic, put_back, put_view, setitem
 from ..table.shapes import innermost
-from .batched import FORM_OF, Batched, Layer, layer_of, open_layer, sample, whose_turn, wrap_batched
+from .batched import FORM_OF, Batched, Layer, layer_of, open_layer, sample, wrap_batched
 from .forms import FORMS, Form, align, as_numpy_wrote, batched, in_front, ndim_of
 from .looping import has_mapped, one_of, settled
 from .shapes import along, shift_axes
@@ -66,14 +66,9 @@ def expand_index(index: Any, ndim: int, layer: Layer) -> list[Any]:
     return [*parts, *rest] if place is None else [*parts[:place], *rest, *parts[place + 1 :]]
 
 
-def is_plain(index: Any) -> bool:
-    """Slices, integers, None and Ellipsis only? Then the index need not be examined."""
-    return is_basic(index) and whose_turn(index)[0] is None
-
-
 def read(layer: Layer, x: Any, i: Any) -> Any:
     """``x[i]``"""
-    if not is_plain(i):
+    if not is_basic(i):
         return settled(layer, getitem, read_places, (x, i), {})
     inner, mapped = open_layer(x, layer)
     if not mapped:
@@ -210,14 +205,6 @@ def take(layer: Layer, a: Any, indices: Any, axis: Any = None, out: Any = None, 
     return read(layer, a, (*(slice(None),) * (shift_axes(axis, np.ndim(a)) - 1), indices))
 
 
-@batched(np.take_along_axis)
-def take_along_axis(layer: Layer, arr: Any, indices: Any, axis: Any = -1) -> Any:
-    """``np.take_along_axis``: both arrays have the axes of one example."""
-    arr, axis = (np.reshape(arr, -1), 0) if axis is None else (arr, axis)
-    inner, places = in_front(arr, layer), in_front(indices, layer)
-    return wrap_batched(np.take_along_axis(inner, places, shift_axes(axis, inner.ndim - 1)), layer)
-
-
 @batched(np.copyto)
 def copyto(layer: Layer, dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
     """In place."""
@@ -226,7 +213,7 @@ def copyto(layer: Layer, dst: Any, src: Any, casting: Any = "same_kind", where: 
     dst[...] = src if where is True else np.where(where, in_dtype(src, dst.dtype), dst)
 
 
-as_numpy_wrote(np.put_along_axis)
+as_numpy_wrote(np.put_along_axis, np.take_along_axis)
 
 
 def one_by_one(function: Any) -> Form:

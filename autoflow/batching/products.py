@@ -18,7 +18,7 @@ from ..rules.linalg import arrays_and_subscripts, dot_axes, explicit, summed_axe
 from ..rules.structure import astype
 from ..table.facts import of_kind
 from .batched import Layer, open_layer, wrap_batched
-from .forms import FORMS, Form, align_loops, batched, elementwise, elementwise_of, ndim_of
+from .forms import FORMS, Form, align, batched, elementwise, elementwise_of, ndim_of
 from .shapes import any_batched
 
 SMALL = 4096  # multiplications of one example; of fewer, one product of all is quicker even if it copies
@@ -47,14 +47,9 @@ def stacked(function: Any, *cores: int) -> Form:
         counted = options.get("axes") is not None or options.get("axis", -1) >= 0  # from the first axis, not the last
         if counted or any_batched(*args[n:], *options.values()):
             return NotImplemented
-        found = []
-        for x, core in zip(args, cores, strict=False):
-            inner, mapped = open_layer(x, layer)
-            inner = inner if hasattr(inner, "shape") else np.asarray(inner)
-            if inner.ndim - mapped < core:
-                return NotImplemented  # it is NumPy's to say what that means
-            found.append((inner, mapped))
-        arrays, mapped = align_loops(layer, found, cores)
+        if any([ndim_of(x) < core for x, core in zip(args, cores, strict=False)]):
+            return NotImplemented  # it is NumPy's to say what that means
+        arrays, mapped = align(layer, args[:n], cores)
         return wrap_batched(function(*arrays, *args[n:], **options), layer, mapped)
 
     return form

@@ -118,6 +118,8 @@ class Batch:
 
     args : as they were given.
     leaves : those of the arguments, each with its axis, which is now in front, or None.
+    flat : is no argument a container?
+    parts : if some are: each argument, its leaves with their axes, and whether each example has its own.
     size : how many examples there are.
     """
 
@@ -126,26 +128,25 @@ class Batch:
         self.f, self.args, self.options = f, args, options
         given, self.size = mapped_leaves(in_axes, args, self.flat)
         self.leaves = [(x, None) if axis is None else (in_front(x, axis), axis) for x, axis in given]
-
-    def arguments(self, take: Callable[[Any], Any], share: Callable[[Any], Any] = lambda x: x) -> Any:
-        """The arguments of f, with ``take(leaf)`` for mapped leaves."""
-        leaves = [share(x) if axis is None else take(x) for x, axis in self.leaves]
-        return leaves if self.flat else pytree.tree_unflatten(self.args, leaves)
-
-    def parts(self) -> list[tuple[Any, list[Any], bool]]:
-        """Each argument, its leaves with their axes, and whether each example has its own."""
         leaves = iter(self.leaves)
-        parts = [[next(leaves) for _ in pytree.tree_leaves(x)] for x in self.args]
-        return [(x, part, any([k is not None for _, k in part])) for x, part in zip(self.args, parts, strict=True)]
+        parts = [] if self.flat else [(x, [next(leaves) for _ in pytree.tree_leaves(x)]) for x in args]
+        self.parts = [(x, part, any([axis is not None for _, axis in part])) for x, part in parts]
+
+    def arguments(self, take: Callable[[Any], Any], share: Callable[[Any], Any] | None = None) -> list[Any]:
+        """The arguments of f, with ``take(leaf)`` for mapped leaves and ``share(leaf)`` for others. Without ``share``
+        an argument that is not mapped is the object that was given."""
+
+        def leaves(part: list[tuple[Any, Any]]) -> list[Any]:
+            return [take(x) if axis is not None else x if share is None else share(x) for x, axis in part]
+
+        if self.flat:
+            return leaves(self.leaves)
+        return [pytree.tree_unflatten(x, leaves(part)) if own or share else x for x, part, own in self.parts]
 
     def examples(self) -> Iterator[list[Any]]:
-        """The arguments of f for each example. A shared argument is the object that was given."""
-        parts = self.parts()
+        """The arguments of f for each example."""
         for k in range(self.size):
-            yield [
-                pytree.tree_unflatten(x, [v if axis is None else example(v, k) for v, axis in part]) if own else x
-                for x, part, own in parts
-            ]
+            yield self.arguments(lambda x, k=k: example(x, k))  # type: ignore[misc]
 
     def run_at_once(self, layer: Layer, out_axes: Axes, before: Trial) -> Any:
         """The results for all examples. If ``layer.reason`` is set afterwards, they are invalid."""
@@ -173,7 +174,7 @@ class Batch:
                     if axis is not None and (own_type(type(x)) or not array_type(x)):
                         layer.doubt(f"the class {type(x).__name__} of an array")
                 args = self.arguments(lambda x: Batched(x, layer, number=x.ndim == 1), share)
-                common = [] if self.flat else [x for x, (*_, own) in zip(args, self.parts(), strict=True) if not own]
+                common = [x for x, (*_, own) in zip(args, self.parts, strict=False) if not own]
                 is_unchanged = pytree.watched(common) if common else None
                 z = self.f(*args, **(self.options and {name: share(x) for name, x in self.options.items()}))
                 if is_unchanged is not None and not is_unchanged():
@@ -201,18 +202,16 @@ class Batch:
 
     def compare(self, layer: Layer, result: Any, out_axes: Axes, before: Trial) -> None:
         """Compare the result with what f returns for one example, the first time that arguments have these shapes."""
-        mapped = [(x, axis) for x, axis in self.leaves if axis is not None]
-        if layer.depth > 1 or not all([isinstance(value_of(x), np.ndarray) for x, _ in mapped]):
+        if layer.depth > 1 or not all([k is None or isinstance(value_of(x), np.ndarray) for x, k in self.leaves]):
             return
-        shared = [*self.options.items(), *[(k, x) for k, (x, axis) in enumerate(self.leaves) if axis is None]]
-        kinds = [(type(x), x.shape, x.dtype, axis) for x, axis in mapped]
+        given = [*self.leaves, *[(x, name) for name, x in self.options.items()]]
         containers = [] if self.flat else [type(x) for _, x in pytree.entries(self.args)]
-        key = type(self.f), before.codes, *kinds, *[(name, value_key(x)) for name, x in shared], *containers
+        key = type(self.f), before.codes, *[(name, value_key(x)) for x, name in given], *containers
         if key in KNOWN:
             return
         try:
             with before.locked(), silence(), switched(prove="never"):  # arrays of the batch refuse to be read
-                one = self.f(*self.arguments(lambda x: example(value_of(x), 0)), **self.options)
+                one = self.f(*self.arguments(lambda x: example(value_of(x), 0), lambda x: x), **self.options)
         except MemoryError:
             raise
         except Exception as error:
