@@ -37,7 +37,8 @@ X = R.standard_normal((5, 4))
 
 def known_functions():
     """NumPy's and SciPy's functions that a program may call, with their names."""
-    names = table.names_now()
+    modules = [sys.modules[name] for name in table.NAMESPACES if name in sys.modules]
+    names = {f: n for module in modules for n, f in vars(module).items() if callable(f) and not isinstance(f, type)}
     return {f: n for f, n in names.items() if isinstance(f, np.ufunc) or f in RULES or f in FIXED or f in COMPOSED}
 
 

@@ -149,7 +149,7 @@ REFUSED = [
     ("changes 'n', which it found outside", Slotted),
     ("changes the element 0 of a list",
      with_outside(lambda: [(lambda: 1.0), (lambda: 2.0)], lambda o, x: o.reverse())),
-    ("changes the length of a list", with_outside(list, lambda o, x: o.append(1.0))),
+    ("changes the elements of a list", with_outside(list, lambda o, x: o.append(1.0))),
     ("changes the elements of a list", with_outside(lambda: [1.0, 2.0], lambda o, x: o.reverse())),
     ("changes the elements of a dict", with_outside(lambda: {"a": 1.0}, lambda o, x: o.update(a=2.0))),
     ("writes into a bytearray from outside", with_outside(lambda: bytearray(b"a"), lambda o, x: o.__setitem__(0, 7))),

@@ -17,13 +17,14 @@ array([ 1.5, -0. ,  nan])
 
 from __future__ import annotations
 
-import functools
+import re
 import sys
 from typing import Any
 
 import numpy as np
 
 from ...base.types import Array
+from ...table.outside import public_name
 
 # ---------------------------------------------------------------- counterparts
 
@@ -31,13 +32,13 @@ NAMESPACES = ("numpy", "numpy.linalg", "numpy.fft", "scipy.special")
 OTHER_NAMES = {
     "numpy.fix": "jax.numpy.trunc", "scipy.special.round": "jax.numpy.rint",
     **{f"scipy.special.{name}": f"jax.numpy.{name}" for name in ("cbrt", "exp2", "expm1", "log1p")},
-    "scipy.special.log_expit": "jax.nn.log_sigmoid",
+    "scipy.special.log_expit": "jax.nn.log_sigmoid", "scipy.special.psi": "jax.scipy.special.digamma",
 }  # fmt: skip
 NONE = "JAX has none"
 ANOTHER_ORDER = "the order within the parts is another"
 SHAPES = "the shape or dtype of its result depends on values"
 NAMES = """
-    betainc boxcox boxcox1p dawsn digamma entr erf erfc erfinv exp1 expi expit expn fresnel gamma gammainc gammaincc
+    betainc boxcox boxcox1p dawsn entr erf erfc erfinv exp1 expi expit expn fresnel gamma gammainc gammaincc
     gammaln gammasgn hyp1f1 i0 i0e i1 i1e loggamma logit ndtr ndtri owens_t poch rel_entr sici spence wofz xlog1py xlogy
 """
 SCIPYS = frozenset(NAMES.split())  # the functions of scipy.special that JAX has; all others it has not
@@ -66,37 +67,15 @@ class LeftToNumPy(Exception):  # noqa: N818 - no error: another way is taken
     """JAX cannot compute this call."""
 
 
-def names_now() -> dict[Any, str]:
-    """Function -> its full name, in the namespaces that are loaded."""
-    return _names(tuple([name for name in NAMESPACES if name in sys.modules]))
-
-
-@functools.cache
-def _names(namespaces: tuple[str, ...]) -> dict[Any, str]:
-    found: dict[Any, str] = {}
-    for namespace in namespaces:
-        for name in dir(sys.modules[namespace]):
-            function = getattr(sys.modules[namespace], name)
-            if name[0] != "_" and callable(function) and not isinstance(function, type):
-                found.setdefault(function, f"{namespace}.{name}")
-    return found
-
-
 def counterpart(function: Any) -> str:
     """The full name of ``function`` in JAX, or "left to NumPy" and the reason."""
-    try:
-        name = names_now().get(function)
-    except TypeError:  # not hashable
-        name = None
-    if name is None:
+    name = re.sub("^np\\.", "numpy.", public_name(function))
+    home, _, word = name.rpartition(".")
+    if home not in NAMESPACES or getattr(sys.modules.get(home), word, None) is not function:
         return "left to NumPy: no function of NumPy or SciPy"
-    if name in LEFT:
-        return f"left to NumPy: {LEFT[name]}"
-    if name in OTHER_NAMES:
-        return OTHER_NAMES[name]
-    if name.startswith("scipy.special.") and name.rpartition(".")[2] not in SCIPYS:
-        return f"left to NumPy: {NONE}"
-    return f"jax.{name}"
+    if name in LEFT or (home == "scipy.special" and word not in SCIPYS and name not in OTHER_NAMES):
+        return f"left to NumPy: {LEFT.get(name, NONE)}"
+    return OTHER_NAMES.get(name, f"jax.{name}")
 
 
 # ---------------------------------------------------------------- numbers of 64 bits as words of 32

@@ -25,7 +25,7 @@ import os
 import pickle
 import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from functools import partial
 from itertools import product
 from operator import attrgetter, itemgetter
@@ -78,7 +78,6 @@ class Guards:
         """``others``: arguments that are not arrays, such as a model."""
         self.edges: list[tuple[Any, Any, Any]] = []  # container, key, what was there
         self.moving: list[tuple[Any, Callable[[], Any], Any]] = []  # generators, iterators, and how far they were
-        self.collections: list[tuple[Any, list[Any]]] = []  # and what was in them
         self.contents: dict[int, tuple[Any, Any, Callable[[], Any], Any]] = {}  # id -> holder, array, how to read it
         # How to read (None: an item), where, and what is there: also attributes of cells, functions and nodes.
         self.places: list[tuple[Callable[[Any, Any], Any] | None, Any, Any, Any]] = []
@@ -93,8 +92,8 @@ class Guards:
         self.made: set[type] = set()  # classes that code may call
         self.waiting: list[Edge] = []  # to methods and clocks that no code names
         # The id of an object, is it handed on, and the attribute by whose name alone code gets it -> the edge to it.
-        self.doors: dict[tuple[int, bool, str | None], tuple[Any, Any, Any]] = {}
-        self.seen: set[tuple[Any, Any]] = set()  # functions and modules, modules and names
+        self.doors: dict[tuple[int, bool, str | None], tuple[Any, ...]] = {}
+        self.seen: set[tuple[int, int, str]] = set()  # a name in a module, of which function; or of the module itself
         self.is_recorded = False  # then nothing is refused any more
         self.constants: frozenset[int] = frozenset()  # numbers of the Variables that results would lead back to
         for x in (*OWN, *self.roots):
@@ -115,10 +114,6 @@ class Guards:
             queue += self.enter(x)
         for x, (container, key) in queue:
             child = reachable.follow(container, key)
-            is_module = isinstance(child, types.ModuleType)
-            if is_module and isinstance(x, types.FunctionType) and (x, child) not in self.seen:
-                self.seen.add((x, child))
-                queue += reachable.edges_of_module(child, x, reachable.names_of(x.__code__).all)
             is_element = isinstance(x, CONTAINERS) and (container is x or type(container) is tuple)
             if is_element and reachable.is_number(child):
                 continue  # a tuple stays what it is, of the others all elements are compared
@@ -135,7 +130,9 @@ class Guards:
                 continue
             is_handed_on = not isinstance(x, types.FunctionType) or reachable.is_handed_on(x, container, key)
             name = key if isinstance(container, type) or container is reachable.attributes_of(x) else None
-            self.doors.setdefault((id(child), is_handed_on, name), (container, key, child))
+            self.doors.setdefault((id(child), is_handed_on, name), (x, container, key, child))
+            if not is_handed_on:
+                queue += self.look_into(child, x, container, key)
             if is_found:
                 continue
             if len(self.edges) > LIMIT:
@@ -157,18 +154,31 @@ class Guards:
                 self.numbers += [(child, own, name, v) for name, v in own.items() if reachable.is_number(v)]
         ready = [edge for edge in self.waiting if self.is_named(edge[1][1])]
         self.waiting = [edge for edge in self.waiting if not self.is_named(edge[1][1])]
-        for (_, is_handed_on, name), (container, key, child) in self.doors.items():  # by all names found by now
-            if name is not None and not self.is_named(name):
-                continue
-            names = self.named if is_handed_on else frozenset()
-            if not self.is_recorded and (what := reachable.door_to(child, names)):
-                raise behind_a_door(what, f"by {item_name(container, key)}")
-            if is_handed_on and isinstance(child, types.ModuleType):
-                edges = reachable.edges_of_module(child, child, self.named)
-                ready += [(x, edge) for x, edge in edges if (child, edge[1]) not in self.seen]
-                self.seen |= {(child, name) for _, (_, name) in edges}
+        for (_, is_handed_on, name), (*edge, child) in self.doors.items():
+            if is_handed_on and (name is None or self.is_named(name)):
+                ready += self.look_into(child, *edge, is_handed_on=True)
         if ready:
             self.search([], ready)
+
+    def look_into(self, child: Any, x: Any, container: Any, key: Any, is_handed_on: bool = False) -> list[Edge]:
+        """New edges into a module, for the names in the code of the function ``x`` that finds it there, or for all
+        names found by now. Raises CompileError for a door to something that no guard can check."""
+        names: Set[str] = self.named
+        attributes, where = names, f"by {item_name(container, key)}"
+        if isinstance(x, types.FunctionType):
+            where += f", in {x.__qualname__}, at {x.__code__.co_filename}:{x.__code__.co_firstlineno}"
+        if not is_handed_on:
+            of_code = reachable.names_of(x.__code__)
+            names, attributes = of_code.all, set() if is_foreign(x.__globals__.get("__name__")) else of_code.attributes
+        if not self.is_recorded and (what := reachable.door_to(child, attributes)):
+            raise CompileError(
+                f"the compiled function {what} ({where}): what it finds would stay the same in every later call. Pass "
+                f"it as an argument, {WAY_OUT}."
+            )
+        edges = reachable.edges_of_module(child, child if is_handed_on else x, names)
+        new = [edge for edge in edges if (id(edge[0]), id(child), edge[1][1]) not in self.seen]
+        self.seen |= {(id(x), id(child), name) for x, (_, name) in new}
+        return new
 
     def is_named(self, name: str) -> bool:
         """May code call something of that name? Any name, if names are looked up by text, or the recording is over."""
@@ -196,18 +206,15 @@ class Guards:
 
     def enter(self, x: Any) -> list[Edge]:
         """The edges from an object. Remembers how many attributes it has, the contents of a collection, the parts of a
-        function and the names in its code. Raises CompileError for a door to something that no guard can check."""
+        function and the names in its code."""
         if isinstance(x, COLLECTIONS):
-            self.collections.append((x, reachable.elements_of(x)))
+            self.contents[id(x)] = x, x, *reachable.reader(x)
         elif isinstance(x, types.FunctionType):
             self.places += [(getattr, x, name, v) for name in OF_FUNCTIONS if (v := getattr(x, name)) is not None]
             # What it finds in Python's own namespace or nowhere, as long as no global of that name comes up.
             if missing := reachable.names_of(x.__code__).read - x.__globals__.keys():
                 self.others.append((partial(x.__globals__.keys().isdisjoint, missing), True))
             if not is_foreign(x.__globals__.get("__name__")):
-                if not self.is_recorded and (what := reachable.door_of(x)):
-                    where = f"{x.__code__.co_filename}:{x.__code__.co_firstlineno}"
-                    raise behind_a_door(what, f"in {x.__qualname__}, at {where}")
                 self.named |= reachable.names_of(x.__code__).all
                 self.called |= reachable.names_of(x.__code__).called
         elif isinstance(x, classmethod) or (hasattr(type(x), "__get__") and is_users(type(x))):
@@ -235,15 +242,13 @@ class Guards:
             if not (is_equal(now, child) or (key == "grad" and isinstance(now, DuckArray))):  # recorded.py tells more
                 what = f"changes {item_name(container, key)}, which it found outside"
                 yield f"{what}: {ONCE}. Make it an argument and a result, {WAY_OUT}"
-        for container, elements in self.collections:
-            if not reachable.has_elements(container, elements):
-                what = "length" if len(reachable.elements_of(container)) != len(elements) else "elements"
-                what = f"changes the {what} of a {type(container).__name__} from outside"
-                yield f"{what}: {ONCE}. Return what it collects"
         for _, x, read, mark in self.contents.values():
             if read() != mark:
                 what = f"an array of shape {x.shape}" if isinstance(x, np.ndarray) else f"a {type(x).__name__}"
-                yield f"writes into {what} from outside: {ONCE}. Return the new array, {WAY_OUT}"
+                what, new = f"writes into {what}", "the new array"
+                if isinstance(x, COLLECTIONS):
+                    what, new = f"changes the elements of a {type(x).__name__}", "what it collects"
+                yield f"{what} from outside: {ONCE}. Return {new}, {WAY_OUT}"
 
     def has_new_attributes(self) -> bool:
         """Has the function made globals or attributes, as a ``cached_property`` does?"""
@@ -290,11 +295,10 @@ class Guards:
                 self.places.append((how, node, name, value))
             elif id(value) not in self.found:
                 ignored.add(id(value))
-        lists = {id(container) for container, _ in self.collections}
         for container, key, child in self.edges:
             is_attribute = isinstance(key, str) and not isinstance(container, MAPPINGS)
             ask: Any = reachable.follow if isinstance(container, HOLDERS) else getattr if is_attribute else None
-            if ask or not (isinstance(container, tuple) or id(container) in lists):
+            if ask or not (isinstance(container, tuple) or id(container) in self.contents):
                 self.places.append((ask, container, key, child))
         for holder, array, read, mark in self.contents.values():
             if isinstance(holder, NodeRole):
@@ -313,8 +317,7 @@ class Guards:
         is_read = "state" in self.named and any([isinstance(x, np.random.BitGenerator) for x in self.reached()])
         if is_read or copies or not READING.isdisjoint(self.named):
             self.others += [(read, mark) for _, read, mark in self.moving]
-        self.others += [(partial(reachable.has_elements, *pair), True) for pair in self.collections]
-        self.edges, self.moving, self.contents, self.roots, self.collections = [], [], {}, [], []
+        self.edges, self.moving, self.contents, self.roots = [], [], {}, []
         self.attributes, self.found, self.made, self.doors, self.numbers = [], set(), set(), {}, []
 
     def watch_classes_and_functions(self) -> None:
@@ -344,14 +347,6 @@ class Guards:
         except (KeyError, IndexError, ValueError, AttributeError):  # it is no longer there
             return False
         return not self.others or all([read() == mark for read, mark in self.others])
-
-
-def behind_a_door(what: str, where: str) -> CompileError:
-    """The error for something that no guard can check."""
-    return CompileError(
-        f"the compiled function {what} ({where}): what it finds would stay the same in every later call. Pass it as an "
-        f"argument, {WAY_OUT}."
-    )
 
 
 def read_by(program: Program) -> set[int]:

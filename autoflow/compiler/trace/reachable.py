@@ -96,6 +96,8 @@ def edges_of(x: Any) -> Iterator[tuple[Any, Any]]:
             return
         names = names_of(x.__code__)
         yield from product([x.__globals__], names.read & x.__globals__.keys())
+        if not is_foreign(module):
+            yield from product([vars(builtins)], (names.read & BUILTIN_DOORS) - x.__globals__.keys())
         yield from product([sys.modules], names.imported & sys.modules.keys())
         yield from product([x.__defaults__], range(len(x.__defaults__ or ())))
         yield from product([x.__kwdefaults__], x.__kwdefaults__ or ())
@@ -158,10 +160,10 @@ def edges_of_module(module: Any, x: Any, wanted: Set[str]) -> list[Edge]:
     """What code with these names may mean by ``config.rate``, where config is a user's module: any name, if it looks
     names up by text; but not a clock module in it: ``time`` is a common name. In Python's own modules: lists, dicts and
     sets. x : a function; or the module itself, if code passes it on."""
-    scope = vars(module)
-    if module.__name__ in sys.stdlib_module_names:  # such as sys.argv
+    scope = vars(module) if isinstance(module, types.ModuleType) else {}
+    if scope and module.__name__ in sys.stdlib_module_names:  # such as sys.argv
         return [(x, (scope, name)) for name in wanted & scope.keys() if type(scope[name]) in (list, dict, set)]
-    if is_foreign(module.__name__):
+    if not scope or is_foreign(module.__name__):
         return []
     more = [name for name in scope if name[:2] != "__" or name[-2:] != "__"] if BY_TEXT & wanted else []
     found = {*wanted, *more, "__getattr__"} & scope.keys()
@@ -339,10 +341,10 @@ CACHES = ("__slotnames__", "__annotations_cache__")
 
 
 def elements_of(container: Any) -> list[Any]:
-    """The elements of a list, a set or a deque, the keys and values of a dict; for a class's dict without the entries
-    that Python itself writes at the first copy of an object, or at the first question for its annotations."""
+    """The elements of an array, a list, a set or a deque, the keys and values of a dict; for a class's dict without the
+    entries that Python itself writes at the first copy of an object, or at the first question for its annotations."""
     if not isinstance(container, MAPPINGS):
-        return [*container]
+        return container.ravel().tolist() if isinstance(container, ARRAYS) else [*container]
     if not isinstance(container, contextvars.Context) and any([name in container for name in CACHES]):
         container = {key: x for key, x in container.items() if key not in CACHES}
     return [*container.keys(), *container.values()]
@@ -380,9 +382,9 @@ def reader(x: Any) -> tuple[Callable[[], Any], Any]:
     >>> read() == mark
     False
     """
-    if isinstance(x, ARRAYS) and x.dtype.hasobject:
-        elements = x.ravel().tolist()
-        return lambda: has_elements(x.ravel().tolist(), elements), True
+    if isinstance(x, COLLECTIONS) or (isinstance(x, ARRAYS) and x.dtype.hasobject):
+        elements = elements_of(x)
+        return lambda: has_elements(x, elements), True
     if isinstance(x, ARRAYS) and x.nbytes > SMALL:
         before = x.copy(order="K")
         return lambda: same_bytes(x, before), True
@@ -400,12 +402,13 @@ CLOCKS = """
     time time_ns monotonic monotonic_ns perf_counter perf_counter_ns process_time process_time_ns thread_time
     thread_time_ns localtime gmtime ctime asctime strftime
 """
+BUILTIN_DOORS = frozenset({"globals", "eval", "exec", "__import__"})
 DOORS: dict[tuple[str, str], str] = {  # module and name of a function -> what it does
     **{("time", name): "reads the clock" for name in CLOCKS.split()},
     **{("secrets", f"{name}"): SYSTEM for name in ("token_bytes", "token_hex", "token_urlsafe", "randbelow")},
     **{("uuid", name): SYSTEM for name in ("uuid1", "uuid4")},
     **{(name, "urandom"): SYSTEM for name in ("posix", "nt")},
-    **{("builtins", name): TEXT for name in ("globals", "eval", "exec", "__import__")},
+    **{("builtins", name): TEXT for name in BUILTIN_DOORS},
     **{("_pickle", name): TEXT for name in ("load", "loads")},
     ("importlib", "import_module"): TEXT,
     ("random", "SystemRandom"): SYSTEM,
@@ -420,16 +423,8 @@ SHARED_NAMES = frozenset({"random", "mtrand", "_rand", *DRAWING})
 # ---------------------------------------------------------------- doors: what is named, and may differ later
 
 
-def door_of(f: types.FunctionType) -> str:
-    """A description of what may differ later in a function; empty if it names nothing of the kind."""
-    scope, names = f.__globals__, names_of(f.__code__)
-    found = [scope.get(name, vars(builtins).get(name)) for name in names.read]
-    found += [sys.modules.get(name) for name in names.imported]
-    return next(filter(None, [door_to(x, names.attributes) for x in found]), "")
-
-
 def door_to(x: Any, attributes: Set[str]) -> str:
-    """The same for an object whose ``attributes`` are read."""
+    """A description of what may differ later in an object whose ``attributes`` are read; empty for all others."""
     if isinstance(x, types.ModuleType):
         if x is sys and "modules" in attributes:
             return TEXT
