@@ -67,7 +67,7 @@ def put_view(x: Array, y: Array, view: Any) -> Array:
     """A copy of ``x`` with ``y`` where ``view(x)`` looks: a write through a transposed or reshaped view."""
     z = np.copy(x, order="C")
     part = view(z)
-    if np.may_share_memory(part, z):
+    if not part.size or np.may_share_memory(part, z):
         part[...] = y
     else:  # a view of x, but a copy of z, which has another memory order: find by index which elements it shows
         z.reshape(-1)[view(np.arange(z.size).reshape(z.shape))] = y

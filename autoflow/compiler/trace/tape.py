@@ -275,7 +275,7 @@ class Tape:
             same = function in SAME_ORDER | PERMUTING
             return self.new_traced(x.expr) if same else self.call(function, (x, *args), options)
         if function is np.broadcast_to and sample.shape:
-            return self.new_traced(self.program.broadcast(x.expr, sample.shape))
+            return self.borrow(self.program.broadcast(x.expr, sample.shape))  # read-only
         return self.new_traced(self.program.reshape(self.program.as_array(x.expr), sample.shape))
 
     def keep(self, value: Value) -> None:
