@@ -28,7 +28,7 @@ from .looping import announce_loop, loop_over_batch, run_one, settled, together
 
 Form = Callable[..., Any]
 ASKS, PLACES = of_kind("asks"), of_kind("places")
-FORMS: dict[Any, Form] = {}  # function -> form(layer, *arguments); NotImplemented: not for these arguments
+FORMS: dict[Any, Form] = {}  # function, or method of ufuncs -> form(layer, *arguments); NotImplemented: not for these
 
 
 def batched(*functions: Any, each: bool = False) -> Callable[[Form], Form]:
@@ -61,7 +61,7 @@ def run_function(layer: Layer, function: Any, args: tuple[Any, ...], options: di
         form = elementwise_of(function)
     if form is None and function not in layer.written and (written := as_written(function, layer, args, options)):
         form = partial(run_written, function, written)
-    return settled(layer, function, form, args, options) if form else loop_over_batch(layer, function, args, options)
+    return settled(layer, function, form, args, options)
 
 
 def run_written(function: Any, written: Any, layer: Layer, *args: Any, **options: Any) -> Any:
@@ -106,15 +106,17 @@ def run_ufunc(layer: Layer, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...
         if "order" in options:  # that of one example, which only NumPy knows
             return settled(layer, ufunc, elementwise_of(ufunc), inputs, options)
         return elementwise(layer, ufunc, inputs, options)
-    if method == "outer" and ufunc in METHODS["outer"]:
-        return settled(layer, function, lambda layer, *a, **k: METHODS["outer"][ufunc](*a, **k), inputs, options)
-    form = FORMS.get(ufunc if method == "__call__" else method)
-    if form is None:
-        return loop_over_batch(layer, function, inputs, options)
-    given: Form = form if method == "__call__" else lambda layer, *a, **k: form(layer, function, *a, **k)
     if method == "at":
-        return given(layer, *inputs, **options)
-    return settled(layer, function, given, inputs, options)
+        return FORMS[method](function, layer, *inputs, **options)
+    form = FORMS.get(ufunc) if method == "__call__" else partial(FORMS[method], function)
+    return settled(layer, function, form, inputs, options)
+
+
+@batched("outer")
+def outer(function: Any, layer: Layer, *args: Any, **options: Any) -> Any:
+    """The forms of methods, too, are told whose."""
+    row = METHODS["outer"].get(function.__self__)
+    return NotImplemented if row is None else row(*args, **options)
 
 
 def stored(layer: Layer, out: Any, result: Any, options: dict[str, Any], is_cast: bool = False) -> Any:

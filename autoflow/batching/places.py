@@ -32,7 +32,7 @@ def index_of_all(layer: Layer, index: Any, shape: tuple[int, ...], x_mapped: boo
     if not any([mapped for _, mapped in arrays]) and not (apart and axes):  # then x has a batch
         return (slice(None), *[open_layer(part, layer)[0] for part in parts])
     # Slices in front become places, too: the axes of places then stand where they stand for one example.
-    start = places[0] if not apart and (axes or not x_mapped) else 0
+    start = 0 if apart else places[0]
     lengths = iter(shape)
     front = [np.arange(layer.size).reshape((-1, *(1,) * (start + axes)))] if x_mapped else []
     for k, part in enumerate(parts[:start]):
@@ -153,12 +153,11 @@ def fit_values(inside: Any, x: Array, new: Any, new_mapped: bool, layer: Layer) 
     inside = tuple([np.asarray(part) if hasattr(part, "dtype") else part for part in inside])
     there = np.broadcast_to(np.zeros((), bool), x.shape)[inside].shape
     one = new.shape[1:] if new_mapped else new.shape
-    extra = max(len(one) - len(there) + 1, 0)  # leading axes of length 1, which NumPy allows
-    if any([n != 1 for n in one[:extra]]):
+    extra = len(one) - len(there) + 1  # leading axes of length 1, which NumPy allows
+    if any([n != 1 for n in one[: max(extra, 0)]]):
         raise ValueError(f"could not broadcast input array from shape {one} into shape {there[1:]}")
-    if new_mapped:
-        return new.reshape((layer.size, *(1,) * (len(there) - 1 - len(one[extra:])), *one[extra:]))
-    return new.reshape(one[extra:]) if extra else new
+    fitted = *(1,) * -extra, *one[max(extra, 0) :]
+    return new.reshape((layer.size, *fitted) if new_mapped else fitted)
 
 
 @batched(put_back)
@@ -174,7 +173,8 @@ def write_copy(function: Any, layer: Layer, x: Any, *args: Any, **options: Any) 
     return function.compute(Batched(in_front(x, layer), layer), *args, **options)
 
 
-def at(layer: Layer, ufunc_at: Any, x: Any, index: Any, *new: Any) -> None:
+@batched("at")
+def add_at(ufunc_at: Any, layer: Layer, x: Any, index: Any, *new: Any) -> None:
     """``np.add.at(x, index, new)``"""
     check_shared(x, True, layer)
     if not x.flags.writeable:
@@ -183,9 +183,6 @@ def at(layer: Layer, ufunc_at: Any, x: Any, index: Any, *new: Any) -> None:
         check_history(x.inner, open_layer(v, layer)[0], layer)
     inside = index_of_all(layer, index, x.shape, True)
     ufunc_at(x.inner, inside, *[fit_values(inside, x.inner, *open_layer(v, layer), layer) for v in new])
-
-
-FORMS["at"] = at
 
 
 @batched(np.take)

@@ -116,8 +116,8 @@ FORMS.update({f: partial(along, f, whole=True) for f in (*of_kind("reduces"), *N
 for function in (NP.flip, NP.swapaxes, NP.moveaxis, NP.diagonal, NP.rot90):
     FORMS[function] = partial(along, function, whole=True, view=True, restored=True)
 FORMS[NP.roll] = partial(along, NP.roll, restored=True)
-FORMS["reduce"] = lambda layer, method, *args, **options: along(method, layer, *args, whole=True, **options)
-FORMS["accumulate"] = FORMS["reduceat"] = lambda layer, method, *args, **options: along(method, layer, *args, **options)
+FORMS["accumulate"] = FORMS["reduceat"] = along
+FORMS["reduce"] = partial(along, whole=True)
 FORMS[recur] = lambda layer, x, y: wrap_batched(recur(in_front(x, layer), in_front(y, layer)), layer)
 FORMS[norm] = lambda layer, x, ord=None, axis=None, keepdims=False: along(
     norm, layer, x, ord, axis, keepdims, whole=ord is not None
