@@ -14,7 +14,7 @@ from ..backends.registry import array_type
 from ..base import pytree
 from ..base.errors import BatchError, InputError
 from ..nodes.coercion import kept_in
-from ..nodes.nodes import gradient_target, value_of
+from ..nodes.nodes import NodeRole, gradient_target, value_of
 from .batched import own_type
 from .looping import close, is_same
 
@@ -86,14 +86,15 @@ def as_numpys(x: Any) -> Any:
 
 
 def mapped_leaves(in_axes: Axes, args: tuple[Any, ...], flat: bool) -> tuple[list[tuple[Any, Any]], int]:
-    """The leaves of the arguments, each with its axis or None, and how many examples there are."""
+    """The leaves of the arguments, each with its axis, which is now in front, or None; and how many examples there
+    are."""
     axes = axes_of_arguments(in_axes, args, flat)
     leaves = args if flat else pytree.tree_leaves(args)
     given, lengths = [], {}
     for k, (x, axis) in enumerate(zip(leaves, axes, strict=True)):
         if axis is not None and (axis := checked_axis(x, axis, args, k)) is not None:
-            x = x if type(x) is np.ndarray else as_numpys(x)
-            lengths[k] = x.shape[axis]
+            x = in_front(x if type(x) is np.ndarray else as_numpys(x), axis)
+            lengths[k] = x.shape[0]
         given.append((x, axis))
     if not lengths:
         raise InputError("af.vmap has nothing to map over: all arguments are shared (in_axes=None), or there are none")
@@ -101,6 +102,15 @@ def mapped_leaves(in_axes: Axes, args: tuple[Any, ...], flat: bool) -> tuple[lis
         said = ", ".join([f"{n} in argument {word_of(args, k)}" for k, n in lengths.items()])
         raise InputError(f"the mapped axes have different lengths: {said}. All count the same examples.")
     return given, int(next(iter(lengths.values())))
+
+
+def in_front(x: Any, axis: int) -> Any:
+    """A mapped argument with its axis in front. Read-only: it belongs to the caller."""
+    moved = np.moveaxis(x, axis, 0) if axis else x
+    if isinstance(x, np.ndarray) and not isinstance(x, NodeRole):
+        moved = moved.view()
+        moved.flags.writeable = False
+    return moved
 
 
 def is_stacked(x: Any) -> bool:

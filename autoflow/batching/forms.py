@@ -9,6 +9,7 @@ each example, with a warning.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,14 +28,14 @@ from .looping import announce_loop, loop_over_batch, run_one, settled, together
 
 Form = Callable[..., Any]
 ASKS, PLACES = of_kind("asks"), of_kind("places")
-FORMS: dict[Any, Form] = {}  # function -> form(layer, *arguments); NotImplemented: not for these arguments
+FORMS: dict[Any, Form] = {}  # function, or method of ufuncs -> form(layer, *arguments); NotImplemented: not for these
 
 
-def batched(*functions: Any) -> Callable[[Form], Form]:
-    """``@batched(np.reshape)``: the decorated function is the form of these."""
+def batched(*functions: Any, each: bool = False) -> Callable[[Form], Form]:
+    """``@batched(np.reshape)``: the decorated function is the form of these. ``each``: it is told which one it is."""
 
     def register(form: Form) -> Form:
-        FORMS.update(dict.fromkeys(functions, form))
+        FORMS.update({f: partial(form, f) if each else form for f in functions})
         return form
 
     return register
@@ -61,27 +62,22 @@ def run_function(layer: Layer, function: Any, args: tuple[Any, ...], options: di
     if form is None and function in RULES and RULES[function].elementwise:
         form = elementwise_of(function)
     if form is None and function not in layer.written and (written := as_written(function, layer, args, options)):
-        form = written_form(function, written)
-    return settled(layer, function, form, args, options) if form else loop_over_batch(layer, function, args, options)
+        form = partial(run_written, function, written)
+    return settled(layer, function, form, args, options)
 
 
-def written_form(function: Any, written: Any) -> Form:
-    """The form of a function that is composed of others: it runs on our arrays unchanged."""
-
-    def form(layer: Layer, *args: Any, **options: Any) -> Any:
-        layer.written.append(function)  # it may come back to us by another function's name
-        try:
-            return layer.attempt(written, *args, **options)
-        finally:
-            layer.written.remove(function)
-
-    return form
+def run_written(function: Any, written: Any, layer: Layer, *args: Any, **options: Any) -> Any:
+    """The form of a function that is composed of others: it runs on our arrays, as ``written``."""
+    layer.written.append(function)  # it may come back to us by another function's name
+    try:
+        return layer.attempt(written, *args, **options)
+    finally:
+        layer.written.remove(function)
 
 
 def as_numpy_wrote(*functions: Any) -> None:
     """The forms of these functions are NumPy's own code, run on our arrays."""
-    for function in functions:
-        FORMS[function] = written_form(function, with_copies(function._implementation))
+    FORMS.update({f: partial(run_written, f, with_copies(f._implementation)) for f in functions})
 
 
 def as_written(function: Any, layer: Layer, args: Any, options: Any) -> Any:
@@ -112,15 +108,17 @@ def run_ufunc(layer: Layer, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...
         if "order" in options:  # that of one example, which only NumPy knows
             return settled(layer, ufunc, elementwise_of(ufunc), inputs, options)
         return elementwise(layer, ufunc, inputs, options)
-    if method == "outer" and ufunc in METHODS["outer"]:
-        return settled(layer, function, lambda layer, *a, **k: METHODS["outer"][ufunc](*a, **k), inputs, options)
-    form = FORMS.get(ufunc if method == "__call__" else method)
-    if form is None:
-        return loop_over_batch(layer, function, inputs, options)
-    given: Form = form if method == "__call__" else lambda layer, *a, **k: form(layer, function, *a, **k)
     if method == "at":
-        return given(layer, *inputs, **options)
-    return settled(layer, function, given, inputs, options)
+        return FORMS[method](function, layer, *inputs, **options)
+    form = FORMS.get(ufunc) if method == "__call__" else partial(FORMS[method], function)
+    return settled(layer, function, form, inputs, options)
+
+
+@batched("outer")
+def outer(function: Any, layer: Layer, *args: Any, **options: Any) -> Any:
+    """The forms of methods, too, are told whose."""
+    row = METHODS["outer"].get(function.__self__)
+    return NotImplemented if row is None else row(*args, **options)
 
 
 def stored(layer: Layer, out: Any, result: Any, options: dict[str, Any], is_cast: bool = False) -> Any:

@@ -116,8 +116,10 @@ class WrongFormError(Exception):
     """The form's result is not NumPy's."""
 
 
-def settled(layer: Layer, function: Any, form: Callable[..., Any], args: Any, options: Any) -> Any:
-    """The result of the form if it is right, else the right result."""
+def settled(layer: Layer, function: Any, form: Callable[..., Any] | None, args: Any, options: Any) -> Any:
+    """The result of the form if there is one and it is right, else the right result."""
+    if form is None:
+        return loop_over_batch(layer, function, args, options)
     kind: Any = function, *[part(x, layer) for x in args], *[(n, part(x, layer)) for n, x in options.items()]
     try:
         how = KNOWN.get(kind)

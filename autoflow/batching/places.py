@@ -16,7 +16,7 @@ from ..nodes.nodes import Array, NodeRole, gradient_target
 from ..table.indexing import getitem, is_basic, put_back, put_view, setitem
 from ..table.shapes import innermost
 from .batched import FORM_OF, Batched, Layer, layer_of, open_layer, sample, wrap_batched
-from .forms import FORMS, Form, align, as_numpy_wrote, batched, in_front, ndim_of
+from .forms import FORMS, align, as_numpy_wrote, batched, in_front, ndim_of
 from .looping import has_mapped, one_of, settled
 from .shapes import along, shift_axes
 
@@ -32,7 +32,7 @@ def index_of_all(layer: Layer, index: Any, shape: tuple[int, ...], x_mapped: boo
     if not any([mapped for _, mapped in arrays]) and not (apart and axes):  # then x has a batch
         return (slice(None), *[open_layer(part, layer)[0] for part in parts])
     # Slices in front become places, too: the axes of places then stand where they stand for one example.
-    start = places[0] if not apart and (axes or not x_mapped) else 0
+    start = 0 if apart else places[0]
     lengths = iter(shape)
     front = [np.arange(layer.size).reshape((-1, *(1,) * (start + axes)))] if x_mapped else []
     for k, part in enumerate(parts[:start]):
@@ -153,12 +153,11 @@ def fit_values(inside: Any, x: Array, new: Any, new_mapped: bool, layer: Layer) 
     inside = tuple([np.asarray(part) if hasattr(part, "dtype") else part for part in inside])
     there = np.broadcast_to(np.zeros((), bool), x.shape)[inside].shape
     one = new.shape[1:] if new_mapped else new.shape
-    extra = max(len(one) - len(there) + 1, 0)  # leading axes of length 1, which NumPy allows
-    if any([n != 1 for n in one[:extra]]):
+    extra = len(one) - len(there) + 1  # leading axes of length 1, which NumPy allows
+    if any([n != 1 for n in one[: max(extra, 0)]]):
         raise ValueError(f"could not broadcast input array from shape {one} into shape {there[1:]}")
-    if new_mapped:
-        return new.reshape((layer.size, *(1,) * (len(there) - 1 - len(one[extra:])), *one[extra:]))
-    return new.reshape(one[extra:]) if extra else new
+    fitted = *(1,) * -extra, *one[max(extra, 0) :]
+    return new.reshape((layer.size, *fitted) if new_mapped else fitted)
 
 
 @batched(put_back)
@@ -168,15 +167,14 @@ def put_places(layer: Layer, x: Any, i: Any, shape: Any) -> Any:
     return wrap_batched(put_back(in_front(x, layer), inside, (layer.size, *shape)), layer)
 
 
-def copy_of(function: Any) -> Form:
-    """The form of a function that copies x and writes into the copy: every example has its own."""
-    return lambda layer, x, *args, **options: function.compute(Batched(in_front(x, layer), layer), *args, **options)
+@batched(setitem, put_view, each=True)
+def write_copy(function: Any, layer: Layer, x: Any, *args: Any, **options: Any) -> Any:
+    """Functions that copy x and write into the copy: every example has its own."""
+    return function.compute(Batched(in_front(x, layer), layer), *args, **options)
 
 
-FORMS[setitem], FORMS[put_view] = copy_of(setitem), copy_of(put_view)
-
-
-def at(layer: Layer, ufunc_at: Any, x: Any, index: Any, *new: Any) -> None:
+@batched("at")
+def add_at(ufunc_at: Any, layer: Layer, x: Any, index: Any, *new: Any) -> None:
     """``np.add.at(x, index, new)``"""
     check_shared(x, True, layer)
     if not x.flags.writeable:
@@ -187,17 +185,11 @@ def at(layer: Layer, ufunc_at: Any, x: Any, index: Any, *new: Any) -> None:
     ufunc_at(x.inner, inside, *[fit_values(inside, x.inner, *open_layer(v, layer), layer) for v in new])
 
 
-FORMS["at"] = at
-
-
-TAKE = along(np.take)
-
-
 @batched(np.take)
 def take(layer: Layer, a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise") -> Any:
     """Places along one axis, the same for all examples or different for each."""
     if not isinstance(indices, Batched):
-        return TAKE(layer, a, indices, axis, mode=mode)
+        return along(np.take, layer, a, indices, axis, mode=mode)
     a, axis = (np.reshape(a, -1), 0) if axis is None else (a, axis)
     n = np.shape(a)[axis]
     if mode not in ("raise", 2, None):
@@ -216,18 +208,14 @@ def copyto(layer: Layer, dst: Any, src: Any, casting: Any = "same_kind", where: 
 as_numpy_wrote(np.put_along_axis, np.take_along_axis)
 
 
-def one_by_one(function: Any) -> Form:
-    """The form of any other function that writes into an array: run in the memory of each example."""
-
-    def form(layer: Layer, x: Any, *args: Any, **options: Any) -> None:
-        inner, mapped = open_layer(x, layer)
-        if not mapped or type(inner) is not np.ndarray or x.is_number:
-            layer.doubt(f"np.{function.__name__} into an array that may be shared")
-        for k in range(layer.size):
-            function(inner[k, ...], *one_of(args, layer, k), **one_of(options, layer, k))
-
-    return form
+@batched(np.put, np.place, np.putmask, np.fill_diagonal, each=True)
+def write_each(function: Any, layer: Layer, x: Any, *args: Any, **options: Any) -> None:
+    """Other functions that write into an array: in the memory of each example."""
+    inner, mapped = open_layer(x, layer)
+    if not mapped or type(inner) is not np.ndarray or x.is_number:
+        layer.doubt(f"np.{function.__name__} into an array that may be shared")
+    for k in range(layer.size):
+        function(inner[k, ...], *one_of(args, layer, k), **one_of(options, layer, k))
 
 
-FORMS.update({f: one_by_one(f) for f in (np.put, np.place, np.putmask, np.fill_diagonal)})
 FORM_OF.update(getitem=read, setitem=write, update=update)

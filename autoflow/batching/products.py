@@ -18,7 +18,7 @@ from ..rules.linalg import arrays_and_subscripts, dot_axes, explicit, summed_axe
 from ..rules.structure import astype
 from ..table.facts import of_kind
 from .batched import Layer, open_layer, wrap_batched
-from .forms import FORMS, Form, align, batched, elementwise, elementwise_of, ndim_of
+from .forms import FORMS, align, batched, elementwise, elementwise_of, ndim_of
 from .shapes import any_batched
 
 SMALL = 4096  # multiplications of one example; of fewer, one product of all is quicker even if it copies
@@ -39,20 +39,16 @@ def product(a: Array, b: Array, a_mapped: bool, b_mapped: bool) -> Array:
     return (a @ side).reshape((n, b.shape[0], m)).transpose((1, 0, 2))
 
 
-def stacked(function: Any, *cores: int) -> Form:
+def of_stacks(function: Any, cores: tuple[int, ...], layer: Layer, *args: Any, **options: Any) -> Any:
     """The form of a function that works on stacks: the last ``cores`` axes of its arguments belong to it."""
     n = len(cores)
-
-    def form(layer: Layer, *args: Any, **options: Any) -> Any:
-        counted = options.get("axes") is not None or options.get("axis", -1) >= 0  # from the first axis, not the last
-        if counted or any_batched(*args[n:], *options.values()):
-            return NotImplemented
-        if any([ndim_of(x) < core for x, core in zip(args, cores, strict=False)]):
-            return NotImplemented  # it is NumPy's to say what that means
-        arrays, mapped = align(layer, args[:n], cores)
-        return wrap_batched(function(*arrays, *args[n:], **options), layer, mapped)
-
-    return form
+    counted = options.get("axes") is not None or options.get("axis", -1) >= 0  # from the first axis, not the last
+    if counted or any_batched(*args[n:], *options.values()):
+        return NotImplemented
+    if any([ndim_of(x) < core for x, core in zip(args, cores, strict=False)]):
+        return NotImplemented  # it is NumPy's to say what that means
+    arrays, mapped = align(layer, args[:n], cores)
+    return wrap_batched(function(*arrays, *args[n:], **options), layer, mapped)
 
 
 # -- sums over any axes
@@ -83,25 +79,20 @@ def as_matrix(x: Array, mapped: bool, axes: tuple[int, ...], last: bool) -> tupl
     return moved.reshape((*lead, rest, k) if last else (*lead, k, rest)), lengths
 
 
-def contraction(axes: Callable[..., Any]) -> Form:
+def multiply(axes: Callable[..., Any], layer: Layer, x: Any, y: Any, *args: Any, **options: Any) -> Any:
     """The form of a product that sums over ``axes(x.ndim, y.ndim)``; numbers are multiplied."""
-
-    def form(layer: Layer, x: Any, y: Any, *args: Any, **options: Any) -> Any:
-        nx, ny = ndim_of(x), ndim_of(y)
-        if any_batched(*args, *options.values()):
-            return NotImplemented
-        if not nx or not ny:
-            return elementwise(layer, np.multiply, (x, y), {})
-        x, y = [v if hasattr(v, "shape") else np.asarray(v) for v in (x, y)]
-        return contract(layer, x, y, *axes(nx, ny, *args, **options))
-
-    return form
+    nx, ny = ndim_of(x), ndim_of(y)
+    if any_batched(*args, *options.values()):
+        return NotImplemented
+    if not nx or not ny:
+        return elementwise(layer, np.multiply, (x, y), {})
+    x, y = [v if hasattr(v, "shape") else np.asarray(v) for v in (x, y)]
+    return contract(layer, x, y, *axes(nx, ny, *args, **options))
 
 
-FORMS[np.dot] = contraction(dot_axes)
-STACKS = stacked(np.matmul, 2, 2)
-FORMS[np.inner] = contraction(lambda nx, ny: ((nx - 1,), (ny - 1,)))
-FORMS[np.tensordot] = contraction(lambda nx, ny, axes=2: summed_axes(axes, nx, ny))
+FORMS[np.dot] = partial(multiply, dot_axes)
+FORMS[np.inner] = partial(multiply, lambda nx, ny: ((nx - 1,), (ny - 1,)))
+FORMS[np.tensordot] = partial(multiply, lambda nx, ny, axes=2: summed_axes(axes, nx, ny))
 FORMS[np.outer] = lambda layer, a, b: np.multiply(np.reshape(a, (np.size(a), 1)), np.reshape(b, (1, np.size(b))))
 FORMS[np.vdot] = lambda layer, a, b: np.dot(np.conjugate(np.ravel(a)), np.ravel(b))
 
@@ -119,7 +110,7 @@ def matmul(layer: Layer, x: Any, y: Any, **options: Any) -> Any:
         return wrap_batched(product(a, b, a_mapped, b_mapped), layer)
     if ny <= 2:
         return contract(layer, x, y, (nx - 1,), (max(ny - 2, 0),))
-    return np.squeeze(np.matmul(x[None], y), -2) if nx == 1 else STACKS(layer, x, y)
+    return np.squeeze(np.matmul(x[None], y), -2) if nx == 1 else of_stacks(np.matmul, (2, 2), layer, x, y)
 
 
 @batched(np.einsum)
@@ -141,16 +132,17 @@ def einsum(layer: Layer, *operands: Any, out: Any = None, optimize: Any = False,
 # -- linear algebra
 
 
-FORMS.update({f: stacked(f, 2) for f in of_kind("matrices")})
-FORMS.update({f: stacked(f, *cores) for f, *cores in ((np.vecdot, 1, 1), (np.matvec, 2, 1), (np.vecmat, 1, 2))})
+FORMS.update({f: partial(of_stacks, f, (2,)) for f in of_kind("matrices")})
+FORMS.update({f: partial(of_stacks, f, c) for f, c in ((np.vecdot, (1, 1)), (np.matvec, (2, 1)), (np.vecmat, (1, 2)))})
 
 
 IS_EITHER = np.linalg.eigvals(np.ones((1, 1))).dtype.kind == "f"  # from NumPy 2.5 on eigenvalues are always complex
 
 
-def eigenvalues(layer: Layer, a: Any, *, function: Any) -> Any:
+@batched(np.linalg.eig, np.linalg.eigvals, each=True)
+def eigenvalues(function: Any, layer: Layer, a: Any) -> Any:
     """Those of an example are complex only if one of them is; real and complex ones cannot share an array."""
-    found = stacked(function, 2)(layer, a)
+    found = of_stacks(function, (2,), layer, a)
     w, is_mapped = open_layer(found[0] if function is np.linalg.eig else found, layer)
     is_turned = IS_EITHER and is_mapped and w.dtype.kind == "c" != a.dtype.kind
     if is_turned and np.any(np.all(np.imag(value_of(w)).reshape((layer.size, -1)) == 0, axis=1)):
@@ -158,11 +150,14 @@ def eigenvalues(layer: Layer, a: Any, *, function: Any) -> Any:
     return found
 
 
-FORMS.update({f: partial(eigenvalues, function=f) for f in (np.linalg.eig, np.linalg.eigvals)})
-SOLVE = stacked(np.linalg.solve, 2, 2)
-FORMS[np.linalg.solve] = lambda layer, a, b: (
-    SOLVE(layer, a, b) if ndim_of(b) != 1 else np.squeeze(np.linalg.solve(a, np.reshape(b, (np.size(b), 1))), -1)
-)
+@batched(np.linalg.solve)
+def solve(layer: Layer, a: Any, b: Any) -> Any:
+    """A vector is a matrix of one column."""
+    if ndim_of(b) == 1:
+        return np.squeeze(np.linalg.solve(a, np.reshape(b, (np.size(b), 1))), -1)
+    return of_stacks(np.linalg.solve, (2, 2), layer, a, b)
+
+
 FORMS[np.isclose] = elementwise_of(np.isclose)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import math
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,8 @@ from ..table.facts import of_kind
 from ..table.kernels import broadcast_view
 from ..table.shapes import Array, is_given
 from .batched import Batched, Layer, in_memory, open_layer, sample, strides_of, wrap_batched
-from .forms import FORMS, Form, align, as_numpy_wrote, batched, in_front, ndim_of
+from .forms import FORMS, align, as_numpy_wrote, batched, in_front, ndim_of
+from .looping import has_mapped
 
 NP: Any = np  # a table of functions of any kind is too much for NumPy's types
 AXES = ("axis", "axis1", "axis2", "axes", "source", "destination")
@@ -45,50 +47,56 @@ def any_batched(*arguments: Any) -> bool:
 
 
 def along(
-    function: Any, whole: bool = False, *, view: bool = False, restored: bool = False, names: Any = None, axis: Any = 0
-) -> Form:  # fmt: skip
+    function: Any, layer: Layer, *args: Any, whole: bool = False, view: bool = False, restored: bool = False,
+    **options: Any,
+) -> Any:  # fmt: skip
     """The form of a function of one array with axes among its arguments.
 
     whole : None for an axis means all axes; else the array is flattened.
     view : the result may share memory with the array.
     restored : a flattened array gets its shape back.
-    names, axis : of its arguments, and the axis if none is given; as its signature says.
     """
-    if names is None:
-        parameters = inspect.signature(function).parameters
-        names = tuple(parameters)
-        defaults = {name: p.default for name, p in parameters.items() if name in AXES and p.default is not p.empty}
+    names, defaults = signature_of(function)
+    given = {**defaults, **dict(zip(names, args, strict=False)), **options}
+    x, where, masked = given.pop(names[0]), None, False
+    if "where" in given:
+        where, masked = open_layer(given.pop("where"), layer)
+    if any_batched(*given.values()):
+        return NotImplemented
+    inner = in_front(x, layer)
+    n = inner.ndim - 1
+    if where is not None and is_given(where):
+        given["where"] = masks(where, masked, n)
+    axis = given.get("axis", 1)  # NumPy takes the axes 0 and -1 of a number, too
+    if not (whole and n) if axis is None else not n and axis in (0, -1, ()):
+        keep = given.pop("keepdims", False)
+        z = function(in_one_axis(inner), **{**given, "axis": 1})
+        if restored or (n and is_given(keep) and keep):
+            z = z.reshape(inner.shape if restored else (layer.size, *(1,) * n))
     else:
-        defaults = {"axis": axis}
+        for name in AXES:
+            if name in given:
+                v = given[name]
+                given[name] = tuple(range(1, n + 1)) if v is None else shift_axes(v, n)
+        z = function(inner, **given)
+    if "q" in given:
+        z = np.moveaxis(z, np.ndim(given["q"]), 0)
+    return wrap_batched(z, layer, view_of=x if view else None)
 
-    def form(layer: Layer, *args: Any, **options: Any) -> Any:
-        given = {**defaults, **dict(zip(names, args, strict=False)), **options}
-        x, where, masked = given.pop(names[0]), None, False
-        if "where" in given:
-            where, masked = open_layer(given.pop("where"), layer)
-        if any_batched(*given.values()):
-            return NotImplemented
-        inner = in_front(x, layer)
-        n = inner.ndim - 1
-        if where is not None and is_given(where):
-            given["where"] = masks(where, masked, n)
-        axis = given.get("axis", 1)  # NumPy takes the axes 0 and -1 of a number, too
-        if not (whole and n) if axis is None else not n and axis in (0, -1, ()):
-            keep = given.pop("keepdims", False)
-            z = function(in_one_axis(inner), **{**given, "axis": 1})
-            if restored or (n and is_given(keep) and keep):
-                z = z.reshape(inner.shape if restored else (layer.size, *(1,) * n))
-        else:
-            for name in AXES:
-                if name in given:
-                    v = given[name]
-                    given[name] = tuple(range(1, n + 1)) if v is None else shift_axes(v, n)
-            z = function(inner, **given)
-        if "q" in given:
-            z = np.moveaxis(z, np.ndim(given["q"]), 0)
-        return wrap_batched(z, layer, view_of=x if view else None)
 
-    return form
+@lru_cache
+def signature_of(function: Any) -> tuple[tuple[str, ...], dict[str, Any]]:
+    """The names of a function's arguments, and the defaults of those that are axes."""
+    if (name := getattr(function, "__name__", "")) in OF_UFUNCS and isinstance(function.__self__, np.ufunc):
+        return ("array", *OF_UFUNCS[name].split()), {"axis": 0}
+    parameters = inspect.signature(function).parameters
+    return (*parameters,), {k: p.default for k, p in parameters.items() if k in AXES and p.default is not p.empty}
+
+
+# The arguments of the methods of ufuncs, which have no signature before NumPy 2.4.
+OF_UFUNCS = {
+    "reduce": "axis dtype out keepdims initial where", "accumulate": "axis dtype", "reduceat": "indices axis dtype"
+}  # fmt: skip
 
 
 def in_one_axis(inner: Array) -> Array:
@@ -103,54 +111,39 @@ def masks(where: Any, mapped: bool, ndim: int) -> Array:
     return where.reshape((len(where), *(1,) * (max(ndim, 1) - where.ndim + 1), *where.shape[1:]))
 
 
-def of_method(whole: bool, *names: str) -> Form:
-    """The form of a method of a ufunc; ``names``: of its arguments after the array."""
-    every = "array", *names
-    return lambda layer, method, *args, **options: along(method, whole, names=every, axis=0)(layer, *args, **options)
-
-
-FORMS.update({f: along(f) for f in of_kind("runs")})
-FORMS.update({f: along(f, whole=True) for f in (*of_kind("reduces"), *NORMS.values())})
+FORMS.update({f: partial(along, f) for f in (*of_kind("runs"), np.trace)})
+FORMS.update({f: partial(along, f, whole=True) for f in (*of_kind("reduces"), *NORMS.values())})
 for function in (NP.flip, NP.swapaxes, NP.moveaxis, NP.diagonal, NP.rot90):
-    FORMS[function] = along(function, whole=True, view=True, restored=True)
-FORMS[NP.trace], FORMS[NP.roll] = along(NP.trace), along(NP.roll, restored=True)
-FORMS["reduce"] = of_method(True, "axis", "dtype", "out", "keepdims", "initial", "where")
-FORMS["accumulate"], FORMS["reduceat"] = of_method(False, "axis", "dtype"), of_method(False, "indices", "axis", "dtype")
+    FORMS[function] = partial(along, function, whole=True, view=True, restored=True)
+FORMS[NP.roll] = partial(along, NP.roll, restored=True)
+FORMS["accumulate"] = FORMS["reduceat"] = along
+FORMS["reduce"] = partial(along, whole=True)
 FORMS[recur] = lambda layer, x, y: wrap_batched(recur(in_front(x, layer), in_front(y, layer)), layer)
-VECTOR_NORM, MATRIX_NORM = along(norm), along(norm, whole=True)
-FORMS[norm] = lambda layer, x, ord=None, axis=None, keepdims=False: (VECTOR_NORM if ord is None else MATRIX_NORM)(
-    layer, x, ord, axis, keepdims
+FORMS[norm] = lambda layer, x, ord=None, axis=None, keepdims=False: along(
+    norm, layer, x, ord, axis, keepdims, whole=ord is not None
 )
 
 # -- at some numbers, the same for all examples or others for each, of what all examples share
 
 
-def among(function: Any, place: int) -> Form:
-    """The form of a function that finds numbers (its argument at ``place``) among others, which all examples share."""
-
-    def form(layer: Layer, *args: Any, **options: Any) -> Any:
-        others = [v for k, v in enumerate(args) if k != place] + list(options.values())
-        if any([open_layer(v, layer)[1] for v in others]):
-            return NotImplemented
-        inner = [open_layer(v, layer)[0] for v in args]
-        given = {name: open_layer(v, layer)[0] for name, v in options.items()}
-        return wrap_batched(function(*inner, **given), layer)
-
-    return form
+@batched(np.searchsorted, interpolate, np.digitize, each=True)
+def among(function: Any, layer: Layer, *args: Any, **options: Any) -> Any:
+    """Functions that find numbers (their second argument, of np.digitize the first) among others, which all examples
+    share."""
+    others = [v for k, v in enumerate(args) if k != (function is not np.digitize)] + list(options.values())
+    if has_mapped(others, layer):
+        return NotImplemented
+    inner = [open_layer(v, layer)[0] for v in args]
+    given = {name: open_layer(v, layer)[0] for name, v in options.items()}
+    return wrap_batched(function(*inner, **given), layer)
 
 
-def quantile(function: Any) -> Form:
-    """The form of np.quantile and its like: all examples at the same q, or shared numbers at a q for each."""
-    of_examples, of_shared = along(function, whole=True), among(function, 1)
-    return lambda layer, *args, **options: (of_shared if any_batched(*args[1:2]) else of_examples)(
-        layer, *args, **options
-    )
-
-
-FORMS.update({f: quantile(f) for f in (NP.quantile, NP.percentile, NP.nanquantile, NP.nanpercentile)})
-FORMS[np.searchsorted] = among(np.searchsorted, 1)
-FORMS[np.digitize] = among(np.digitize, 0)
-FORMS[interpolate] = among(interpolate, 1)
+@batched(NP.quantile, NP.percentile, NP.nanquantile, NP.nanpercentile, each=True)
+def quantile(function: Any, layer: Layer, *args: Any, **options: Any) -> Any:
+    """All examples at the same q, or shared numbers at a q for each."""
+    if any_batched(*args[1:2]):
+        return among(function, layer, *args, **options)
+    return along(function, layer, *args, whole=True, **options)
 
 
 # ---------------------------------------------------------------- moving and repeating elements
@@ -220,14 +213,11 @@ def transpose(layer: Layer, a: Any, axes: Any = None) -> Any:
     return wrap_batched(a.inner.transpose((0, *[k + 1 for k in order])), layer, view_of=a)
 
 
-def with_other_axes(function: Any) -> Form:
-    """The form of a function that adds or drops axes of length 1."""
-    return lambda layer, a, *args, **options: wrap_batched(
-        a.inner.reshape((layer.size, *function(sample(a), *args, **options).shape)), layer, view_of=a
-    )
-
-
-FORMS[np.squeeze], FORMS[np.expand_dims] = with_other_axes(np.squeeze), with_other_axes(np.expand_dims)
+@batched(np.squeeze, np.expand_dims, each=True)
+def change_axes(function: Any, layer: Layer, a: Any, *args: Any, **options: Any) -> Any:
+    """Functions that add or drop axes of length 1."""
+    shape = function(sample(a), *args, **options).shape
+    return wrap_batched(a.inner.reshape((layer.size, *shape)), layer, view_of=a)
 
 
 @batched(np.broadcast_to, broadcast_view)
@@ -238,20 +228,15 @@ def broadcast_to(layer: Layer, array: Any, shape: Any, **_: Any) -> Any:
     return wrap_batched(np.broadcast_to(inner, (layer.size, *shape)), layer, view_of=array)
 
 
-def of_all(function: Any, view: bool = False) -> Form:
-    """The form of a function that is the same for arrays of any shape, or looks at the last axes only."""
-
-    def form(layer: Layer, x: Any, *args: Any, **options: Any) -> Any:
-        if any_batched(*args, *options.values()):
-            return NotImplemented
-        return wrap_batched(function(x.inner, *args, **options), layer, view_of=x if view else None)
-
-    return form
+@batched(*of_kind("elements"), astype, np.copy, np.real, np.imag, each=True)
+def of_all(function: Any, layer: Layer, x: Any, *args: Any, **options: Any) -> Any:
+    """Functions that are the same for arrays of any shape."""
+    if any_batched(*args, *options.values()):
+        return NotImplemented
+    is_view = function in (np.real, np.imag)
+    return wrap_batched(function(x.inner, *args, **options), layer, view_of=x if is_view else None)
 
 
-FORMS.update({f: of_all(f) for f in (*of_kind("elements"), astype)})
-FORMS[np.real], FORMS[np.imag] = of_all(np.real, view=True), of_all(np.imag, view=True)
-FORMS[np.copy] = of_all(lambda inner, order="K", subok=False: inner.copy("K" if order == "K" else "C"))
 FORMS[constant_with_history] = lambda layer, x, y: wrap_batched(
     constant_with_history(open_layer(x, layer)[0], open_layer(y, layer)[0]), layer, open_layer(x, layer)[1]
 )
@@ -296,63 +281,50 @@ def windows(layer: Layer, x: Any, window_shape: Any, axis: Any = None, **options
 # ---------------------------------------------------------------- putting arrays together, making new ones
 
 
-def joining(function: Any, new: bool) -> Form:
-    """The form of a function that joins arrays along an axis after the batch, which may be a new one."""
-
-    def form(layer: Layer, arrays: Any, /, axis: Any = 0, **options: Any) -> Any:
-        inner = [in_front(x, layer) for x in arrays]
-        if axis is None:
-            inner, axis = [in_one_axis(x) for x in inner], 0
-        return wrap_batched(function(inner, shift_axes(axis, inner[0].ndim - 1 + new), **options), layer)
-
-    return form
-
-
-FORMS[np.concatenate], FORMS[np.stack] = joining(NP.concatenate, False), joining(NP.stack, True)
+@batched(np.concatenate, np.stack, each=True)
+def join(function: Any, layer: Layer, arrays: Any, /, axis: Any = 0, **options: Any) -> Any:
+    """Along an axis after the batch, which is a new one for np.stack."""
+    inner = [in_front(x, layer) for x in arrays]
+    if axis is None:
+        inner, axis = [in_one_axis(x) for x in inner], 0
+    axis = shift_axes(axis, inner[0].ndim - 1 + (function is np.stack))
+    return wrap_batched(function(inner, axis, **options), layer)
 
 
 # -- new arrays
 
 
-def filled_like(function: Any) -> Form:
+@batched(*of_kind("likes"), each=True)
+def fill_like(function: Any, layer: Layer, a: Any, *args: Any, shape: Any = None, **options: Any) -> Any:
     """An array to be written into has an element for each example."""
-
-    def form(layer: Layer, a: Any, *args: Any, shape: Any = None, **options: Any) -> Any:
-        if any_batched(*args, *options.values()):
-            return NotImplemented
-        z = function(
-            open_layer(a, layer)[0], *args, shape=(layer.size, *whole(a.shape if shape is None else shape)), **options
-        )
-        # As a Constant inside: what may be written into it are nodes of an outer layer.
-        return wrap_batched(constant_from(z) if type(z) is np.ndarray else z, layer)
-
-    return form
+    if any_batched(*args, *options.values()):
+        return NotImplemented
+    shape = layer.size, *whole(a.shape if shape is None else shape)
+    z = function(open_layer(a, layer)[0], *args, shape=shape, **options)
+    # As a Constant inside: what may be written into it are nodes of an outer layer.
+    return wrap_batched(constant_from(z) if type(z) is np.ndarray else z, layer)
 
 
-FORMS.update({f: filled_like(f) for f in of_kind("likes")})
-for function in (NP.zeros, NP.ones, NP.empty, NP.full):
-    FORMS[function] = lambda layer, shape, *args, function=function, **options: wrap_batched(
-        function((layer.size, *whole(shape)), *args, **options), layer
-    )
+@batched(np.zeros, np.ones, np.empty, np.full, each=True)
+def fill(function: Any, layer: Layer, shape: Any, *args: Any, **options: Any) -> Any:
+    """The same, ``like`` an array of ours."""
+    return wrap_batched(function((layer.size, *whole(shape)), *args, **options), layer)
+
+
 # ``np.asarray(x, like=y)``: plain arrays may meet ours as they are.
 FORMS[NP.asarray] = FORMS[NP.array] = lambda layer, a, *args, **options: (
     a if isinstance(a, Batched) else np.asarray(a, *args, **options)
 )
 
 
-def spaced_between(function: Any) -> Form:
-    """The form of a function like np.linspace, whose numbers lie along a new axis."""
-
-    def form(
-        layer: Layer, start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
-    ) -> Any:
-        ends, mapped = align(layer, [start, stop])
-        if not mapped or (dtype is not None and np.dtype(dtype).kind in "iu"):  # NumPy rounds by the steps of all
-            return NotImplemented
-        axis = shift_axes(axis, max([ndim_of(x) for x in ends]))
-        return wrap_batched(function(*ends, num, endpoint, dtype, axis), layer)
-
-    return form
-
-
-FORMS[spaced], FORMS[np.geomspace] = spaced_between(spaced), spaced_between(np.geomspace)
+@batched(spaced, np.geomspace, each=True)
+def space(
+    function: Any, layer: Layer, start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None,
+    axis: int = 0,
+) -> Any:  # fmt: skip
+    """Numbers between others, along a new axis."""
+    ends, mapped = align(layer, [start, stop])
+    if not mapped or (dtype is not None and np.dtype(dtype).kind in "iu"):  # NumPy rounds by the steps of all
+        return NotImplemented
+    axis = shift_axes(axis, max(map(ndim_of, ends)))
+    return wrap_batched(function(*ends, num, endpoint, dtype, axis), layer)

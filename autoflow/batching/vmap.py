@@ -126,8 +126,7 @@ class Batch:
     def __init__(self, f: Any, args: Any, options: Any, in_axes: Axes) -> None:
         self.flat = not any([pytree.is_container(x) for x in args])
         self.f, self.args, self.options = f, args, options
-        given, self.size = mapped_leaves(in_axes, args, self.flat)
-        self.leaves = [(x, None) if axis is None else (in_front(x, axis), axis) for x, axis in given]
+        self.leaves, self.size = mapped_leaves(in_axes, args, self.flat)
         leaves = iter(self.leaves)
         parts = [] if self.flat else [(x, [next(leaves) for _ in pytree.tree_leaves(x)]) for x in args]
         self.parts = [(x, part, any([axis is not None for _, axis in part])) for x, part in parts]
@@ -161,18 +160,17 @@ class Batch:
             return views.setdefault(id(x), x.view(Shared)) if type(x) is np.ndarray else x
 
         layer.hears_errors = before.hears_errors
-        for x, axis in others:
-            if axis is not None and type(a := innermost(x)) is np.ndarray:
-                before.large += [a] * a.flags.writeable  # of nodes: read-only, as views of plain arrays are
         try:
+            for x in [x for x, axis in others if axis is not None]:
+                if own_type(type(x)) or not array_type(x):
+                    layer.doubt(f"the class {type(x).__name__} of an array")
+                if type(a := innermost(x)) is np.ndarray:
+                    before.large += [a] * a.flags.writeable  # of nodes: read-only, as views of plain arrays are
             with (
                 before.locked(), RUNNING.needed_by(layer),
                 switched(layer=layer, own_memory=layer.own_memory, depth=around.depth + has_history,
                          wrap_open_record=wrap_backward(around.wrap_open_record)),
             ):  # fmt: skip
-                for x, axis in others:
-                    if axis is not None and (own_type(type(x)) or not array_type(x)):
-                        layer.doubt(f"the class {type(x).__name__} of an array")
                 args = self.arguments(lambda x: Batched(x, layer, number=x.ndim == 1), share)
                 common = [x for x, (*_, own) in zip(args, self.parts, strict=False) if not own]
                 is_unchanged = pytree.watched(common) if common else None
@@ -247,15 +245,6 @@ def wrap_backward(outer: Any) -> Any:
 
 
 # -- in and out
-
-
-def in_front(x: Any, axis: int) -> Any:
-    """A mapped argument with its axis in front. Read-only: it belongs to the caller."""
-    moved = np.moveaxis(x, axis, 0) if axis else x
-    if isinstance(x, np.ndarray) and not isinstance(x, NodeRole):
-        moved = moved.view()
-        moved.flags.writeable = False
-    return moved
 
 
 def example(x: Any, k: int) -> Any:

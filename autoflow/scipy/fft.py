@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -58,7 +59,7 @@ def orthogonal(x: Array, name: str = "dct", type: int = 2, axis: int = -1) -> Ar
     return getattr(theirs, name)(x, type, axis=axis, norm="ortho")
 
 
-FORMS[orthogonal] = along(orthogonal, restored=True, names=("x", "name", "type", "axis"), axis=-1)
+FORMS[orthogonal] = partial(along, orthogonal, restored=True)
 TURNED = {1: 1, 2: 3, 3: 2, 4: 4}
 rule(orthogonal, "x | name='dct' type=2 axis=-1", "dct",
      x=lambda g, name, type, axis: orthogonal(g, name, TURNED[type], axis))  # fmt: skip
