@@ -41,6 +41,7 @@ CALL = "call"  # any other function of NumPy; its result is whatever it returns
 ITEM = "item"  # one of several results of a call
 LARGE = 16_384  # elements; smaller samples are kept until the end of the recording
 STACK = "stack"  # values of one shape as one array: see compiler/passes.py
+VIEWS = {"reshape": np.reshape, "transpose": np.transpose, "broadcast": np.broadcast_to}
 
 
 class Value:
@@ -159,20 +160,29 @@ class Nth:
         return f"#{self.k}"
 
 
-def written_call(function: Any, n: int) -> tuple[Any, Any, Any]:
-    """The call that a function of ``n`` arrays makes, with a Place for each array.
+def fill_slots(x: Any, arrays: tuple[Array, ...]) -> Any:
+    """A call with its arrays, for every run, so it is fast: each Nth replaced by its array."""
+    kind = type(x)
+    if kind is Nth:
+        return arrays[x.k]
+    if kind is tuple or kind is list:
+        return kind([fill_slots(v, arrays) for v in x])
+    if kind is dict:
+        return {name: fill_slots(v, arrays) for name, v in x.items()}
+    return slice(*fill_slots((x.start, x.stop, x.step), arrays)) if kind is slice else x
 
-    >>> written_call(np.multiply, 2)
-    (<ufunc 'multiply'>, (#0, #1), {})
-    """
-    function = getattr(function, "of", function)
-    return getattr(function, "written", (function, tuple(map(Nth, range(n))), {}))
 
-
-def call_written(v: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
-    """The call that a value is: the function, its arguments (with values in place of arrays) and its options."""
-    function, args, options = written_call(v.function, len(v.args))
-    return function, tuple([v.args[a.k] if type(a) is Nth else a for a in args]), options
+def call_of(v: Value, operands: Sequence[Any]) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    """The call that computes a value: its function, its arguments and its options, with ``operands`` in place of
+    arrays."""
+    if v.kind == REDUCE:
+        axis, keepdims = v.options
+        return v.function.reduce, tuple(operands), {"axis": axis, "keepdims": keepdims}
+    if v.kind == VIEW and v.options[0] in VIEWS and not hasattr(v.function, "written"):
+        return VIEWS[v.options[0]], (*operands, v.options[1]), {}
+    function = getattr(v.function, "of", v.function)
+    function, args, options = getattr(function, "written", (function, tuple(map(Nth, range(len(v.args)))), {}))
+    return function, fill_slots(args, tuple(operands)), fill_slots(options, tuple(operands))
 
 
 def matcher(x: Any) -> Matcher | None:

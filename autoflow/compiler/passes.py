@@ -62,7 +62,7 @@ from typing import Any
 import numpy as np
 
 from ..base.groups import grouped
-from .matching import CALL, PRODUCT, REDUCE, STACK, UFUNC, VIEW, Value, behind_views, call_written
+from .matching import CALL, PRODUCT, REDUCE, STACK, UFUNC, VIEW, Value, behind_views, call_of
 from .program import Program, new_value, results_of_call, transposed
 from .run.tiles import Improve, Phase
 
@@ -236,7 +236,7 @@ COPIES = (np.copy, np.ndarray.copy)
 def drop_copies(program: Program) -> None:
     """A copy of a value that the program has computed is that value: nobody else has it."""
     new = {
-        v: x for v in program.order() if v.kind == CALL and v.shape and call_written(v)[0] in COPIES
+        v: x for v in program.order() if v.kind == CALL and v.shape and call_of(v, v.args)[0] in COPIES
         if (x := v.args[0]).kind in (UFUNC, REDUCE, PRODUCT) and (x.dtype, x.layout) == (v.dtype, v.layout)
     }  # fmt: skip
     if new:
@@ -425,7 +425,7 @@ def is_cast(v: Value) -> bool:
 
 def is_where(v: Value) -> bool:
     """np.where(mask, x, y)? (The rule of max has one.)"""
-    return v.kind == CALL and call_written(v)[0] is np.where and len(call_written(v)[1]) == 3
+    return v.kind == CALL and call_of(v, v.args)[0] is np.where and len(call_of(v, v.args)[1]) == 3
 
 
 def is_threaded(v: Value) -> bool:

@@ -24,10 +24,10 @@ import numpy as np
 from ...base.errors import CompileError
 from ...table.facts import RAISING
 from ...table.indexing import is_basic
-from ..matching import CALL, CAPTURED, CONSTANT, Array, Value
+from ..matching import CALL, CAPTURED, CONSTANT, Array, Value, call_of
 from ..program import Program
 from ..run.buffers import checked_call, shape_buffer
-from ..text.writer import REDUCING, Writer, call_of
+from ..text.writer import REDUCING, Writer
 from ..trace.memory import cast, flatten, set_items, update_at, write_into_copy
 from ..trace.traced import power_of_arrays
 from . import table

@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from ..matching import CALL, PRODUCT, UFUNC, VIEW, Value, call_written
+from ..matching import CALL, PRODUCT, UFUNC, VIEW, Value, call_of
 from ..passes import add_all, count_uses, find_sums, is_transposed
 from ..program import Program, new_value
 from .engine import has_fma, has_wide_registers
@@ -143,7 +143,7 @@ def find_product(v: Value) -> Found | None:
 def is_copy(x: Value, places: Places | None = None) -> bool:
     """A reshape for which NumPy has to copy?"""
     if x.kind == CALL:
-        function, args, options = call_written(x)
+        function, args, options = call_of(x, x.args)
         in_c_order = function is np.reshape and options in ({}, {"order": "C"})
         return in_c_order and len(args) == 2 and type(args[0]) is Value and not x.shares
     return x.kind == VIEW and x.options[0] == "reshape" and (places or Places(())).base_of(x) is x

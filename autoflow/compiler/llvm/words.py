@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ...table.indexing import is_basic
-from ..matching import CALL, CONSTANT, REDUCE, UFUNC, VIEW, Nth, Value, behind_views, call_written
+from ..matching import CALL, CONSTANT, REDUCE, UFUNC, VIEW, Value, behind_views, call_of
 from ..passes import COPIES
 from ..run.buffers import types_of
 from ..trace.memory import set_items
@@ -243,7 +243,7 @@ def of_call(v: Value) -> Element | None:
     result = CODES[v.dtype]
     if v.options is not None and v.options[:1] == ("astype",) and len(v.options) == 2:
         return Element(lambda m, x: x, v.args, (result,), result)
-    function, args, options = call_written(v)
+    function, args, options = call_of(v, v.args)
     if function in COPIES and isinstance(args[0], Value) and args[0].shape == v.shape:
         return Element(lambda m, x: x, args[:1], (result,), result)
     if options or len(args) != 3 or any([not isinstance(a, (Value, int, float)) for a in args]):
@@ -284,12 +284,12 @@ def written_at(v: Value) -> tuple[Any, Any, Any] | None:
     of 0.)"""
     if v.kind != CALL or code(v.dtype) is None or not math.prod(v.shape):
         return None
-    function, args, _ = call_written(v)
+    function, args, _ = call_of(v, v.args)
     if function is not set_items or not isinstance(args[0], Value):
         return None
     x, index, y = args
     parts = index if type(index) is tuple else (index,)
-    if not is_basic(index) or holds(index, Nth):
+    if not is_basic(index) or holds(index, Value):
         return None
     index = parts if any([p is ... for p in parts]) else (*parts, ...)  # so that a number is a view as well
     part = np.empty(v.shape, np.bool_)[index]

@@ -27,15 +27,14 @@ from ...table.facts import find, of_kind
 from ...table.indexing import put_view
 from ...table.outside import public_name
 from ...table.table import RULES
-from ..matching import KNOWN, Value, written_call
+from ..matching import KNOWN, Value, call_of
 from ..program import Program
 from ..signature import is_array
 from ..trace.memory import flatten, set_items, write_into_copy
 from ..trace.recorded import record
-from ..trace.tape import fill_slots
 from ..trace.traced import power_of_arrays
 from .calls import AT_RUN, CALLS, FAR, FORMS, KnownNumber, Ref, as_view, heads, own_code
-from .writer import RefusedError, Writer, call_of
+from .writer import RefusedError, Writer
 
 KINDS = {  # of typed arrays, by the letter of the dtype
     "d": "Float64", "f": "Float32", "?": "Uint8", "b": "Int8", "B": "Uint8", "h": "Int16", "H": "Uint16", "i": "Int32",
@@ -302,9 +301,12 @@ class JavaScript(Writer):
 
 def with_arrays(v: Value, form: Any = None, without: Sequence[str] = ()) -> Callable[..., Any]:
     """The call that computes a value, or the same of another function, as a function of its arrays."""
-    function, args, options = written_call(v.function, len(v.args))
-    options = {name: x for name, x in options.items() if name not in without}
-    return lambda *arrays: (form or function)(*fill_slots(args, arrays), **fill_slots(options, arrays))
+
+    def run(*arrays: Any) -> Any:
+        function, args, options = call_of(v, arrays)
+        return (form or function)(*args, **{name: x for name, x in options.items() if name not in without})
+
+    return run
 
 
 def is_of_32_bits(dtype: Any) -> bool:

@@ -22,11 +22,11 @@ from ...pictures.model.names import index
 from ...pictures.sliders.live import OPERATORS
 from ...table.indexing import put_view
 from ...table.outside import public_name
-from ..matching import REDUCE, Value
+from ..matching import REDUCE, Value, call_of
 from ..program import Program
 from ..trace.memory import cast, check_answer, flatten, set_items, update_at, write_into_copy
 from ..trace.traced import power_of_arrays
-from .writer import REDUCING, RefusedError, Writer, call_of
+from .writer import REDUCING, RefusedError, Writer
 
 SIGNS = {f: sign for f, sign in OPERATORS.items() if sign in {*"+-*/<>", "<=", ">="}} | {np.matmul: "@"}
 OURS = {f.__name__: f for f in (set_items, update_at, write_into_copy, check_answer)}  # written into the file, if used

@@ -9,19 +9,14 @@ as, and returns what the value is written as.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
-
-import numpy as np
 
 from ...base.errors import CompileError, NoRuleError
 from ...table.facts import REDUCTIONS
-from ..matching import REDUCE, VIEW, Value, written_call
+from ..matching import Value
 from ..program import Program
-from ..trace.tape import fill_slots
 
 REDUCING: dict[Any, Any] = {ufunc: function for function, ufunc in reversed(REDUCTIONS.items())}  # np.add -> np.sum
-VIEWS = {"reshape": np.reshape, "transpose": np.transpose, "broadcast": np.broadcast_to}
 
 
 class RefusedError(TypeError):
@@ -70,15 +65,3 @@ class Writer:
     def write_item(self, v: Value, parts: Any) -> Any:
         """One of several results."""
         return parts[v.options]
-
-
-def call_of(v: Value, operands: Sequence[Any]) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
-    """The call that computes a value: its function, its arguments and its options, with ``operands`` in place of
-    arrays."""
-    if v.kind == REDUCE:
-        axis, keepdims = v.options
-        return v.function.reduce, tuple(operands), {"axis": axis, "keepdims": keepdims}
-    if v.kind == VIEW and v.options[0] in VIEWS and not hasattr(v.function, "written"):
-        return VIEWS[v.options[0]], (*operands, v.options[1]), {}
-    function, args, options = written_call(v.function, len(v.args))
-    return function, fill_slots(args, tuple(operands)), fill_slots(options, tuple(operands))

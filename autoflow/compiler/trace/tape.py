@@ -26,7 +26,7 @@ from ...base.errors import CompileError
 from ...nodes.versions import WRITEABLE, Array
 from ...program.callers import caller
 from ...table.facts import FIXED, RAISING, of_kind
-from ..matching import CAPTURED, NUMBERS_AND_TEXT, UFUNC, Nth, Value, is_immutable, layout_of
+from ..matching import CAPTURED, NUMBERS_AND_TEXT, UFUNC, Nth, Value, fill_slots, is_immutable, layout_of
 from ..program import NUMBERS, Program
 from .doubts import Abandoned, Reporting, check_class
 from .guards import Guards
@@ -50,18 +50,6 @@ def strip(x: Any, found: list[Any], others: list[Any] | None = None) -> Any:
         return v
 
     return map_leaves(x, take)
-
-
-def fill_slots(x: Any, arrays: tuple[Array, ...]) -> Any:
-    """The inverse, which every run needs, so it is fast: each Place replaced by its array."""
-    kind = type(x)
-    if kind is Nth:
-        return arrays[x.k]
-    if kind is tuple or kind is list:
-        return kind([fill_slots(v, arrays) for v in x])
-    if kind is dict:
-        return {name: fill_slots(v, arrays) for name, v in x.items()}
-    return slice(*fill_slots((x.start, x.stop, x.step), arrays)) if kind is slice else x
 
 
 def holds(x: Any, kind: type | tuple[type, ...]) -> bool:
