@@ -58,7 +58,7 @@ class Trial(Snapshot):
 def value_key(x: Any) -> Any:
     """The key of a value that a function finds: in full where it may decide what the function does."""
     kind = type(x)
-    return kind, x if kind in DECIDING else (getattr(x, "shape", None), getattr(x, "dtype", None))
+    return kind, x if kind in DECIDING else hasattr(kind, "dtype") and (getattr(x, "shape", None), x.dtype)
 
 
 # ---------------------------------------------------------------- what functions reach
@@ -198,7 +198,7 @@ def referents_of_users(kind: type) -> second_runs.Referents:
 def is_open(kind: type) -> bool:
     """Is all that an object of this type refers to the user's?"""
     names = str(kind.__module__).split(".")
-    return names[0] != "autoflow" or names[1:2] in (["nn"], ["optim"])
+    return names[0] != "autoflow" or names[1:2] in ([], ["nn"], ["optim"])
 
 
 OF_FUNCTION = second_runs.of_functions(False)

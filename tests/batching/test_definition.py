@@ -274,6 +274,21 @@ def test_a_layer_outside_draws_for_each_example(hold):
         np.testing.assert_array_equal(ours, theirs)
 
 
+def test_rules_and_objects_that_count_their_calls():
+    """A rule of af.custom_jvp, its function, and ``__getattr__`` are called as often as in the loop."""
+
+    def counting(run):
+        calls = []
+        counted = af.custom_jvp(lambda x: x * len(calls[calls.append("f") or 0 :]))
+        counted.defjvp(lambda primals, tangents: (primals[0], tangents[0] * len(calls[calls.append("jvp") or 0 :])))
+        noting = type("Noting", (), {"__getattr__": lambda _, name: calls.append(name) or len(calls)})()
+        for f in (counted, af.grad(lambda x: np.sum(counted(x))), lambda x: x * noting.foo):
+            yield np.stack(run(f, np.ones((4, 2)))).tolist(), [*calls]
+
+    theirs = counting(lambda f, x: [f(v) for v in x])
+    assert [*counting(lambda f, x: af.vmap(f, loop="allow")(x))] == [*theirs]
+
+
 def test_another_thread_writes_meanwhile():
     """Its array is not locked, and what it writes stays."""
     table, errors, stop = np.zeros(100), [], threading.Event()
