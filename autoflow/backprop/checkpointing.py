@@ -15,7 +15,7 @@ import functools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from sys import getrefcount
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
@@ -37,12 +37,18 @@ from .opening import on_arrays, on_nodes, wrap_by_modes
 from .second_runs import Fingerprint, checksum, is_at, put_state, reachable_generators, sources_and_made, state_of
 
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 IN_A_ROW = 12  # after this many operations without a kept value one is kept, else a recurrent network is computed again
 # from its first step, with all of its values at once
 
 
-def checkpoint(f: F, *, generators: Sequence[Any] = (), policy: Any = None) -> F:
-    """``f`` as one operation that keeps nothing but its operands, and runs ``f`` again in backward.
+@overload
+def checkpoint(f: F, *, generators: Sequence[Any] = (), policy: Any = None) -> F: ...
+@overload
+def checkpoint(f: Callable[..., T], *args: Any, generators: Sequence[Any] = (), policy: Any = None) -> T: ...
+def checkpoint(f: Any, *args: Any, generators: Sequence[Any] = (), policy: Any = None) -> Any:
+    """``f`` as one operation that keeps nothing but its operands, and runs ``f`` again in backward. With arguments it
+    is called with them at once, as in PyTorch: ``checkpoint(f, x)`` is ``checkpoint(f)(x)``.
 
     f : any function of nodes, arrays and other things that returns a node, or containers with nodes and anything else
         in them. Nodes that it uses without taking them as arguments (the weights of a layer) get their gradients too.
@@ -71,8 +77,10 @@ def checkpoint(f: F, *, generators: Sequence[Any] = (), policy: Any = None) -> F
     if policy is not None:
         if tuple(generators):
             raise TypeError("checkpoint: with a policy no random number is drawn again, so it takes no generators")
-        return checkpointing(policy)(f)
-    return CheckpointedFunction(f, {"generators": generators})  # type: ignore[return-value]
+        run = checkpointing(policy)(f)
+    else:
+        run = CheckpointedFunction(f, {"generators": generators})
+    return run(*args) if args else run
 
 
 class CheckpointedFunction(FunctionOfFunction):

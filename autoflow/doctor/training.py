@@ -560,10 +560,12 @@ def directions(turns: list[Turn], chart: Chart) -> Iterator[Finding]:
         steps = {a: turns[1].before[b][0] - turns[0].before[a][0] for a, b in pairs}
         second = {a: second[b] for a, b in pairs if b in second}
     keys = [k for k in steps if k in first and k in second]
-    s, g, h = [np.concatenate([np.zeros(0), *[np.ravel(x[k]) for k in keys]]) for x in (steps, first, second)]
+    of_all = (steps, first, second, turns[1].steps)
+    s, g, h, after = [np.concatenate([np.zeros(0), *[np.ravel(x.get(k, 0)) for k in keys]]) for x in of_all]
     long, steep = Size.of(s).rms, Size.of(g).rms
     if not 0 < long * steep < math.inf:
         return
+    length = Size.of(h).rms * long  # of later steps that are the same multiple of the gradient, times steep
     s, g, h = [np.concatenate([x.real, x.imag]) for x in (s / long, g / steep, h / steep)]
     rate, n = long / steep, np.dot(s, s)
     along, curvature = np.dot(s, g) / n, np.dot(s, h - g) / n / rate
@@ -577,12 +579,13 @@ def directions(turns: list[Turn], chart: Chart) -> Iterator[Finding]:
     if not losses[0] < losses[1] < losses[2]:
         return
     shown = f"the loss grows ({', '.join([f'{x:.3g}' for x in losses])})"
-    # An attack on a frozen model does the same, and means it; one on plain arrays, or along signs, is known by what it
-    # changes.
+    # An attack on a frozen model does the same, and means it; one on plain arrays, along signs or by steps of a fixed
+    # length is known by what it changes.
     constants = [cut_of(c) for r in chart.records if r.extra is not None for c in r.extra.constants.values()]
     is_attack = any([cut is not None and cut.cause == "frozen" for cut in constants])
+    is_rescaled = along > 0 and not np.isclose(Size.of(after).rms * steep, length, 1e-6)  # as by g / |g|
     is_signed = along > 0 and is_multiple(s, np.sign(g)) and not is_multiple(g, np.sign(g))
-    if is_plain or is_signed:
+    if is_plain or is_signed or is_rescaled:
         is_attack |= not any([WEIGHTS.search(chart.program.first_use(own[k]) or "") for k in keys])
     if turns[0].sign < 0 and along < 0 and not is_attack:
         text, advice = f"{shown}: backward() starts from its negative", "To lower it, call loss.backward()"

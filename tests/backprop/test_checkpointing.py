@@ -37,6 +37,8 @@ def test_gradients_of_arguments_and_of_what_is_captured():
     x, w, b = parts()
     plain = gradients(lambda: np.sum(layer(x, w, b) * x), x, w, b)
     same(plain, gradients(lambda: np.sum(checkpoint(layer)(x, w, b) * x), x, w, b))
+    same(plain, gradients(lambda: np.sum(checkpoint(layer, x, w, b) * x), x, w, b))
+    same(plain, gradients(lambda: np.sum(checkpoint(layer, x, w, b, policy="products") * x), x, w, b))
     same(plain, gradients(lambda: np.sum(checkpoint(lambda y: layer(y, w=w, b=b))(x) * x), x, w, b))
     same(plain, gradients(lambda: np.sum(checkpoint(lambda all: layer(*all))([x, w, b]) * x), x, w, b))
 

@@ -79,6 +79,18 @@ def test_what_is_constant_is_proved_at_each_call():
             run(af.Variable(np.array([0.5, 0.7])), np.array([0]))
 
 
+@pytest.mark.parametrize("near", [0.0, 3e-9, 3e-8, 3e-7])
+def test_a_jump_nearby_hides_no_slope(near):
+    """As where the signs of vectors turn: what changes by a jump on the way to both differences is not constant."""
+
+    def turned(x):
+        return np.array((np.sin(x) if abs(x[0] - 2.5) < near + 1e-15 else -np.sin(x)).tolist())
+
+    turned.__module__ = "scipy.toy"
+    with pytest.raises(NoRuleError, match="turned"):
+        on_nodes(turned, f"scipy.toy.turned{near}")(af.Variable(np.array([2.5, 3.5])))
+
+
 @pytest.mark.parametrize("name", ["skew", "gmean", "sem", "variation", "tvar", "tstd", "tsem"])
 def test_a_proof_without_nan_is_none_with_nan(name):
     """There SciPy goes another way, for each row of its own."""
@@ -94,6 +106,18 @@ def test_a_proof_without_nan_is_none_with_nan(name):
     v = af.Variable(x)
     f(stats, v).backward()
     np.testing.assert_allclose(np.nansum(v.grad * h), slope, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["boxcox", "yeojohnson"])
+def test_a_power_that_is_given_is_not_searched(name):
+    v, power = af.Variable(X[0]), af.Variable(0.3)
+    for args, options in (((v, power), {}), ((v,), {"lmbda": power})):
+        power.zero_grad()
+        np.sum(getattr(stats, name)(*args, **options)).backward()
+        above, below = [np.sum(getattr(scipy.stats, name)(X[0], p)) for p in (0.3 + 1e-5, 0.3 - 1e-5)]
+        np.testing.assert_allclose(power.grad, (above - below) / 2e-5, rtol=1e-6)
+    with pytest.raises(NoRuleError, match="it searches in steps"):
+        getattr(stats, name)(v)
 
 
 @pytest.mark.parametrize(("one", "other"), [

@@ -801,18 +801,20 @@ def an_attack_by_plain_gradients() -> Any:
     return step
 
 
-@healthy
-def an_attack_along_the_signs_of_gradients() -> Any:
-    """On a model whose weights are plain numbers."""
-    noise = weights(3, name="noise")
+for rescaled in (np.sign, lambda g: g / np.linalg.norm(g), lambda g: g / np.abs(g).max()):
 
-    def step() -> None:
-        noise.zero_grad()
-        loss = np.mean(((X + noise) @ np.array([1.0, -2.0, 0.5]) - T) ** 2)
-        loss.backward()
-        noise.value = np.clip(noise.value + 0.02 * np.sign(noise.grad), -1, 1)
+    @healthy
+    def an_attack_by_steps_of_a_fixed_length(rescaled: Callable[[Any], Any] = rescaled) -> Any:
+        """On a model whose weights are plain numbers."""
+        noise = weights(3, name="noise")
 
-    return step
+        def step() -> None:
+            noise.zero_grad()
+            loss = np.mean(((X + noise) @ np.array([1.0, -2.0, 0.5]) - T) ** 2)
+            loss.backward()
+            noise.value = np.clip(noise.value + 0.02 * rescaled(noise.grad), -1, 1)
+
+        return step
 
 
 @healthy

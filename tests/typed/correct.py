@@ -190,6 +190,7 @@ assert_type(af.jacobian(energy)(v2), Array)
 assert_type(af.grad(lambda t: t**3)(2.0), Array)
 assert_type(af.grad(np.sin)(1.0), Array)
 assert_type(af.checkpoint(energy)(v2), af.Node)
+assert_type(af.checkpoint(energy, v2), af.Node)
 
 # ---------------------------------------------------------------- networks
 
