@@ -351,7 +351,8 @@ def by_operator(name: str, function: Any, order: int = 1) -> None:
 
     def method(self: Traced, *others: Any) -> Any:
         operands = (self, *others)
-        if any([isinstance(x, Sequence) and hasattr(x, "__mul__") for x in others]) and self.is_number:
+        is_list = others and issubclass(type(others[0]), Sequence) and hasattr(others[0], "__mul__")
+        if is_list and self.is_number:
             operator.index(self.held)  # only whole numbers repeat a list or text
             raise refuse_number("a list or text times a number")
         are_numbers = isinstance(self.held, np.generic) and all(  # most are arrays
