@@ -547,9 +547,10 @@ def in_order(x: Array, order: tuple[int, ...]) -> Array:
 
 def in_order_of_stack(inner: Array) -> Array:
     """``inner``, or a copy of it whose axes lie in memory as in np.stack of the examples."""
-    lie = in_memory(inner.shape, strides_of(inner))
+    strides = strides_of(inner)
+    lie = in_memory(inner.shape, strides)
     order = order_of_stack(tuple([min(n, 2) for n in inner.shape]), tuple([k - 1 for k in lie if k]))
-    return inner if lie == order else in_order(inner, order)
+    return inner if lie == order and all(strides) else in_order(inner, order)  # repeated numbers lie in no order
 
 
 @lru_cache(maxsize=4096)
