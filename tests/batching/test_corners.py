@@ -169,7 +169,9 @@ TWO = {  # in_axes, and the two arguments
     "complex": ((0, 0), numbers(2, 3) + 1j, numbers(2, 3)),
     "infinite": ((0, 0), np.where(numbers(2, 3) > 2, np.inf, numbers(2, 3)), np.where(numbers(2, 3) < 1, -np.inf, 2)),
 }
-TWO_BY_DAY = ["infinite", "the second is shared", "a shared number", "other axes", "numbers", "a matrix and a vector", "two precisions"]
+TWO_BY_DAY = [
+    "infinite", "the second is shared", "a shared number", "other axes", "numbers", "a matrix and a vector", "two precisions",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", [k for k in TWO if NIGHTLY or k in TWO_BY_DAY])
