@@ -170,7 +170,8 @@ TWO = {  # in_axes, and the two arguments
     "infinite": ((0, 0), np.where(numbers(2, 3) > 2, np.inf, numbers(2, 3)), np.where(numbers(2, 3) < 1, -np.inf, 2)),
 }
 TWO_BY_DAY = [
-    "infinite", "the second is shared", "a shared number", "other axes", "numbers", "a matrix and a vector", "two precisions",
+    "infinite", "the second is shared", "a shared number", "other axes", "numbers", "a matrix and a vector",
+    "two precisions",
 ]  # fmt: skip
 
 
