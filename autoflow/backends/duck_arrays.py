@@ -8,6 +8,7 @@ refuses with an error of its own what Python asks of numbers: ``refuse_number`` 
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
@@ -33,6 +34,7 @@ OPERATORS: dict[str, np.ufunc] = {
     "ge": np.greater_equal, "eq": np.equal, "ne": np.not_equal, "divmod": np.divmod,
 }  # fmt: skip
 UNARY = {"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": np.invert}
+SIGNS = {ufunc: getattr(operator, f"__{name}__") for name, ufunc in (OPERATORS | UNARY).items() if name != "divmod"}
 # The methods through which Python reads numbers, and the expression that calls each.
 QUESTIONS = {
     "bool": "if, and, or, not, while", "float": "float(x)", "int": "int(x)", "complex": "complex(x)",

@@ -106,12 +106,17 @@ def tree_paths(tree: Any, start: str = "") -> list[str]:
 
 
 def entries(tree: Any, step: str = "") -> list[tuple[str, Any]]:
-    """All containers and leaves, each with the text of its access in its container.
+    """All containers and leaves, each with the text of its access in its container; with attributes beside these.
 
     >>> entries([(), {"w": 1.0}])
     [('', [(), {'w': 1.0}]), ('[0]', ()), ('[1]', {'w': 1.0}), ("['w']", 1.0)]
     """
-    below = children(tree) if is_container(tree) else ()
+    if not is_container(tree):
+        return [(step, tree)]
+    cached = functools.cached_property
+    attributes, kind = getattr(tree, "__dict__", {}), type(tree)
+    own = [(k, x) for k, x in attributes.items() if not isinstance(getattr(kind, k, None), cached)]
+    below = [*children(tree), *[(f".{k}", x) for k, x in own]]
     return [(step, tree), *[entry for step, child in below for entry in entries(child, step)]]
 
 

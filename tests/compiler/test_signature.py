@@ -1,5 +1,6 @@
 """Which calls of a compiled function share a program: those whose arguments are alike, not those that are equal."""
 
+import dataclasses
 import enum
 import functools
 from fractions import Fraction
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 import autoflow as af
+from autoflow.base import pytree
 from autoflow.errors import CompileError
 
 X = np.array([1.0, 2.0])
@@ -180,6 +182,30 @@ def innermost(c):
     """The dict or list that holds the arrays."""
     inside = next(iter(c.values())) if isinstance(c, dict) else c[0]
     return innermost(inside) if isinstance(inside, (dict, list)) else c
+
+
+ONE = dataclasses.make_dataclass("ONE", ["w"])
+
+
+@pytest.mark.parametrize("base", [list, dict, tuple, ONE])
+def test_a_new_attribute_of_a_container_is_made_or_refused(base):
+    class Kind(base):
+        doubled = functools.cached_property(lambda self: [v * 2 for v in pytree.tree_leaves(self)])
+
+    def f(c):
+        c.note = 3
+        return c.doubled
+
+    def given():
+        return Kind({"w": X} if base is dict else X if base is ONE else [X])
+
+    c = given()
+    np.testing.assert_array_equal(af.compile(f, fallback=True)(c), [X * 2])
+    assert c.note == 3
+    with pytest.raises(CompileError, match="among its arguments"):
+        af.compile(f)(given())
+    for _ in range(2):  # what a class keeps is no change
+        np.testing.assert_array_equal(af.compile(lambda c: c.doubled)(given()), [X * 2])
 
 
 @pytest.mark.parametrize("change", CHANGES)

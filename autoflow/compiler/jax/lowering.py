@@ -248,6 +248,7 @@ class Lowering(Writer):
             v for v in self.order
             if v.kind == CAPTURED or (v.kind == CONSTANT and np.size(v.sample) > LARGE)
         ]  # fmt: skip
+        self.pythons = {v: type(v.sample) for v in self.order if v.dtype is None}
         self.left: dict[Value, str] = {}
         self.alarms: list[Array] = []
         self.failures: dict[int, Exception] = {}  # run -> what NumPy raised in a callback
@@ -364,7 +365,7 @@ class Lowering(Writer):
         """The value computed by NumPy on the host, among the others."""
         passed = [k for k, x in enumerate(v.args) if x.dtype is not None]
         others, compute = list(args), checked_call(v) if v.kind == CALL else v.compute
-        shapes = [(shape, np.dtype(dtype)) for shape, dtype in v.parts or [(v.shape, v.dtype)]]
+        shapes = [(shape, np.dtype(dtype)) for shape, dtype in v.parts or [(v.shape, self.pythons.get(v, v.dtype))]]
 
         def call(run: Any, *arrays: Any) -> list[Array]:
             operands = list(others)

@@ -21,7 +21,17 @@ from typing import Any
 
 import numpy as np
 
-from ...backends.duck_arrays import NP, DuckArray, flags_of, flat, map_leaves, private, run_masked, store_results
+from ...backends.duck_arrays import (
+    NP,
+    SIGNS,
+    DuckArray,
+    flags_of,
+    flat,
+    map_leaves,
+    private,
+    run_masked,
+    store_results,
+)
 from ...base.errors import CompileError
 from ...nodes.nodes import NodeRole
 from ...program.callers import caller
@@ -59,6 +69,11 @@ def plain_axes(given: dict[str, Any], dtype: Any, usual: Any = None) -> tuple[An
 def power_of_arrays(x: Any, y: Any) -> Any:
     """``x**y``, not of numbers."""
     return operator.pow(*[np.asarray(v) if isinstance(v, np.generic) else v for v in (x, y)])
+
+
+def is_operator(depth: int) -> bool:
+    """Was the ufunc called by an operator, ``depth`` calls up? Those of Python's numbers compute otherwise."""
+    return sys._getframe(depth + 1).f_globals.get("__name__") == DuckArray.__module__
 
 
 def assign(x: Any, new: Any) -> None:
@@ -101,8 +116,8 @@ class Traced(DuckArray):
 
     @property
     def is_number(self) -> bool:
-        """0-d results are, but those of nodes; powers have other last bits."""
-        return isinstance(self.expr.sample, np.generic) and not getattr(self, "under", False)
+        """0-d results are, but those of nodes; powers have other last bits. So is the truth value of np.allclose."""
+        return not isinstance(self.expr.sample, np.ndarray) and not getattr(self, "under", False)
 
     @property
     def expr(self) -> Value:
@@ -181,6 +196,8 @@ class Traced(DuckArray):
         tape = self.tape
         if method == "__call__" and not options and ufunc.nout == 1:
             values = tuple([tape.value(x) for x in inputs])
+            if values[0].dtype is None and values[-1].dtype is None and ufunc in SIGNS and is_operator(4):
+                return tape.call(SIGNS[ufunc], inputs, fixed=True, raises=True)
             if ufunc is np.square and self.is_number and self.dtype.kind == "c":  # other last bits than of a 0-d array
                 return tape.call(ufunc, inputs, fixed=True)
             if ufunc.signature is None:
@@ -314,7 +331,7 @@ class Traced(DuckArray):
     def update(self, name: str, ufunc: np.ufunc, y: Any) -> Any:
         """``x += y``. A number is not written into: the name gets a new one."""
         if self.is_number:
-            return self * y if name == "mul" else ufunc(self, y)
+            return getattr(operator, f"__{name}__")(self, y)
         self.overwrite(ufunc(self, y))
         return self
 
@@ -351,13 +368,12 @@ def by_operator(name: str, function: Any, order: int = 1) -> None:
 
     def method(self: Traced, *others: Any) -> Any:
         operands = (self, *others)
-        is_list = others and issubclass(type(others[0]), Sequence) and hasattr(others[0], "__mul__")
-        if is_list and self.is_number:
+        if isinstance(self.held, np.ndarray):  # most are
+            return of_arrays(self, *others)
+        if any([isinstance(x, Sequence) and hasattr(x, "__mul__") for x in others]):
             operator.index(self.held)  # only whole numbers repeat a list or text
             raise refuse_number("a list or text times a number")
-        are_numbers = isinstance(self.held, np.generic) and all(  # most are arrays
-            [getattr(x, "is_number", isinstance(x, (np.generic, *NUMBERS))) for x in operands]
-        )
+        are_numbers = all([getattr(x, "is_number", isinstance(x, (np.generic, *NUMBERS))) for x in operands])
         if are_numbers and np.result_type(*[getattr(x, "dtype", type(x)) for x in operands]).kind == "c":
             return self.tape.call(function, operands[::order], fixed=True)
         return of_arrays(self, *others)

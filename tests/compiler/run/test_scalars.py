@@ -238,6 +238,23 @@ def test_a_number_and_an_array_without_axes_have_a_program_each(dtype, engine):
                 np.testing.assert_allclose(compiled(given), f(given), rtol=1e-6)
 
 
+@pytest.mark.parametrize("engine", ["numpy", "llvm", "jax"])
+def test_truth_values_of_python_compute_as_pythons(engine):
+    """What np.allclose and np.array_equal give is no number of NumPy's, and neither is its sum."""
+    if engine != "numpy":
+        pytest.importorskip({"llvm": "llvmlite"}.get(engine, engine))
+    a, b = "np.allclose(x, x)", "np.array_equal(x, 2 * x)"
+    texts = [f"{sign}{a}" for sign in "~-+"] + [f"{a} {sign} {b}" for sign in "+-*&|^<"]
+    texts += [f"1 - {a}", f"abs({a})", f"{a} / 2", f"2.5 * {a} * x", f"sum([{a}, {b}, {a}])", f"np.add({a}, {b})", a]
+    for text in [*texts, f"operator.iadd(operator.iadd(0, {a}), {a})"]:
+        f = eval(f"lambda x: {text}", {"np": np, "operator": operator})
+        compiled = af.compile(f, engine=engine, verify=False)
+        for x in (np.ones(2, np.float32), np.zeros(2, np.float32), np.ones(2, np.float32)):
+            found, expected = compiled(x), f(x)
+            np.testing.assert_array_equal(found, expected, err_msg=text, strict=hasattr(expected, "dtype"))
+            assert isinstance(found, np.ndarray if hasattr(expected, "dtype") else type(expected)), text
+
+
 def test_the_square_of_a_complex_number_is_written_as_numpys():
     compiled = af.compile(lambda z: np.square(z / 1.5))
     text = str(compiled.program(np.complex128(1 + 2j)).to_python())
