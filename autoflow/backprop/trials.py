@@ -36,6 +36,7 @@ class Trial(Snapshot):
 
     codes : what the functions among the roots, and those that they reach, consist of: code, functions in C, and what
         decides among globals, defaults and variables of outer functions.
+    identifies : does the code ask for one of NumPy's objects (``x > 0 is np.True_``)?
     """
 
     def __init__(self, f: Any, *others: Any) -> None:
@@ -43,7 +44,7 @@ class Trial(Snapshot):
         rest = [x for x in others if not is_end(x)]
         self.codes, words, found = look(f, *rest) if rest else look_again(f) or look(f)
         found = [*found, *[x for x in others if type(x) is np.ndarray]] if others else found
-        self.hears_errors = not words.isdisjoint(HEARING)
+        self.hears_errors, self.identifies = not words.isdisjoint(HEARING), not words.isdisjoint(TRUTHS)
         copies = not words.isdisjoint(COPYING) or others_run()
         self.left = sys.maxsize if copies else 0
         if "random" in words:
@@ -208,12 +209,15 @@ FUNCTIONS_IN_C = frozenset({
 })  # fmt: skip
 DECIDING = frozenset({str, int, bool, type(None), type})
 HEARING, COPYING = frozenset({"seterr", "seterrcall", "errstate"}), frozenset({"except", "flags", "setflags", "at"})
+TRUTHS, IS = {"True_", "False_"}, dis.opmap["IS_OP"]
 WORDS = HEARING | COPYING - {"except"} | {"random"}
 
 
 @lru_cache(maxsize=4096)
 def words_of(code: types.CodeType) -> set[str]:
     """Those of WORDS that code names, and "except" if it catches exceptions."""
-    found = WORDS & {*code.co_names, *code.co_varnames, *code.co_freevars}
+    found = (WORDS | (TRUTHS if IS in code.co_code[::2] else set())) & {
+        *code.co_names, *code.co_varnames, *code.co_freevars
+    }  # fmt: skip
     inside = [words_of(c) for c in code.co_consts if isinstance(c, types.CodeType)]
     return {*found, *({"except"} if code.co_exceptiontable else ())}.union(*inside)

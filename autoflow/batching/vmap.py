@@ -92,7 +92,7 @@ class BatchFunction(FunctionOfFunction):
                 self.say(name, f"{name} at {line} has no batched form for this call: af.vmap runs it for each example")
             return result
         if before.has_moved():
-            raise BatchError(f"{layer.reason}: and an iterator has moved on meanwhile, which cannot be put back")
+            raise BatchError(f"{layer.reason}: meanwhile an iterator from outside has moved on, and cannot be put back")
         if not batch.size:
             raise BatchError(f"{layer.reason}: an empty batch has no example to ask")
         if self.how["loop"] == "refuse":
@@ -161,6 +161,8 @@ class Batch:
 
         layer.hears_errors = before.hears_errors
         try:
+            if before.identifies:
+                layer.doubt("`is np.True_` or `is np.False_`")
             for x in [x for x, axis in others if axis is not None]:
                 if own_type(type(x)) or not array_type(x):
                     layer.doubt(f"the class {type(x).__name__} of an array")
@@ -188,7 +190,7 @@ class Batch:
             layer.open = False
             changed = before.restore()
         layer.reason = layer.reason or (f"a {changed} from outside that the function changes" if changed else None)
-        layer.reason = layer.reason or ("an iterator from outside that f takes from" if before.has_moved() else None)
+        layer.reason = layer.reason or ("one call for all examples" if before.has_moved() else None)
         if layer.reason is None:
             try:
                 result = take_out(z, out_axes, layer)

@@ -70,6 +70,7 @@ EXPRESSIONS = """
     x.astype("f4")  x.astype(int)  np.asarray(x)*2  np.array(x)*2
     np.array([x[0,0],2.])  x*float(x[0,0])  x if x.sum()>0 else -x  x*len(str(x))  x[0,0].item()*x
     np.array(x.tolist())  x*isinstance(x,np.ndarray)  x*isinstance(x.sum(),np.floating)
+    x*((x[0,0]>0) is np.True_)  x*((x[0,0]<=0) is np.True_)
     x*isinstance(x[0,0],np.ndarray)  x*isinstance(np.zeros_like(x[0,0]),np.ndarray)
     x*isinstance(np.where(x[0,0]>0,x[0,0],1.),np.ndarray)  x*x.flags.c_contiguous  x*len(x.strides)
     x[0]*(x[1:].base is None)  x*len(f"{x[0,0]:.1f}")  x*len({x[0,0]:1})  x.copy()*2
