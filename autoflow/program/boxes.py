@@ -25,12 +25,13 @@ Path = tuple[Key, ...]
 class Box:
     """A box: what it is, its title, the lines of the program that it stands for, and what is in it."""
 
-    __slots__ = ("before", "content", "continued", "is_inner", "kind", "path", "run", "seen", "title")
+    __slots__ = ("before", "content", "continued", "is_inner", "is_split", "kind", "path", "run", "seen", "title")
 
     def __init__(self, kind: str, title: str, path: str = "", continued: bool = False) -> None:
         self.continued = continued
         self.kind, self.title = kind, title  # kind: call, loop, turn, scope
         self.run: Any = None  # of a loop and a turn, where it was watched
+        self.is_split = False  # is the same loop in other boxes, too?
         self.is_inner = False  # is it a loop in another one, so that its turns are those of several runs?
         self.path = path  # of a call: the object
         self.before = ""  # the titles of boxes that have nothing but this one in them
@@ -40,7 +41,8 @@ class Box:
     @property
     def turns(self) -> int:
         """How many turns a loop had at least."""
-        return self.run.turns if self.run is not None else max(self.seen.values(), default=0)
+        seen = [n for run, n in self.seen.items() if not self.is_split or run[2] == id(None)]
+        return self.run.turns if self.run is not None else max(seen, default=0)
 
     @property
     def has_turns(self) -> bool:
@@ -58,6 +60,7 @@ class Boxes:
         self.calls: dict[int, Path] = {}
         self.origins: dict[tuple[Path, int, int], Key] = {}
         self.known: dict[tuple[int, int, bool], Path] = {}
+        self.outer: dict[Key, Key | None] = {}  # the box around each
         self.paths = {id(r): self.path_of(r) for r in sorted(records, key=lambda r: int(r.number))}
         self.prune([self.paths[id(r)] for r in records if getattr(r, "place", None) is not None])
 
@@ -84,9 +87,24 @@ class Boxes:
             before = self.at(*where) if where is not None and where[0] is not None else ()
             n = place_of_scope(before, path)
             path = (*path[:n], key, *path[n:])
+        path = self.in_one(path)
         if path and place is not None and id(record) not in self.program.parts:
             self.boxes[path[-1]].seen[run_of(place, record.last)] += 1
         return path
+
+    def in_one(self, path: Path) -> Path:
+        """A path in which each box has one box around it. A loop in a scope that each turn of another loop enters again
+        is a box in each; calls, of which one knows no scope, then do not tell how many turns it had there."""
+        found: list[Key] = []
+        for key in path:
+            outer = found[-1] if found else None
+            if self.outer.setdefault(key, outer) != outer:
+                box, key = self.boxes[key], (*key, outer)
+                box.is_split = True
+                made = self.boxes.setdefault(key, Box(box.kind, box.title, box.path, box.continued))
+                made.run, made.is_inner = box.run, box.is_inner
+            found.append(key)
+        return tuple(found)
 
     def at(self, place: Any, last: int, same: bool = True) -> Path:
         """The boxes around an instruction of an activation, which may not be in the ``same`` turn any more."""

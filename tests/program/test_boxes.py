@@ -1,5 +1,6 @@
 """Calls and loops as boxes: exact, or not there. (Those of whole programs are in the golden files of test_names.py.)"""
 
+import contextlib
 import sys
 
 import numpy as np
@@ -159,3 +160,28 @@ def test_no_loop_holds_what_the_loop_around_it_computes(runs, between):
         is_between = v.word == "sin" or "0.5" in v.title
         assert not (is_between and "for _ in range(2)" in v.scope)
         assert "for _ in range(2)" in v.scope or v.word != "add" or {*range(runs - 1)} & {*between}
+
+
+@pytest.mark.parametrize("calls", [False, True])
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("watched", [False, True])
+def test_a_box_has_one_box_around_it(watched, late, calls):
+    """Also a loop in scopes that another loop enters in each turn, or a scope that is left in a later turn."""
+    x, scope = af.Variable(1.0), af.scope("layer")
+    with af.trace() if watched else contextlib.nullcontext():
+        for i in range(3):
+            if i == 0 or not late:
+                scope.__enter__()
+            for _ in range(2):
+                x = twice(x) if calls else np.sin(x) * 0.5
+            if i == 2 or not late:
+                scope.__exit__(None, None, None)
+            x = x * 1.5 + i
+    g = x.graph(fold=False)
+    ways = {v.entered[:n] for v in g.nodes for n in range(1, len(v.entered) + 1)}
+    assert len(ways) == len({way[-1] for way in ways})
+    for depth in range(5):
+        assert all(r.source is None or r.source < v.id for v in x.graph(depth=depth).drawn.nodes for r in v.operands)
+    outer = {"3 turns"} if watched else {"at least 3 turns"}
+    inner = {"", "2 turns"} if watched else {"", "at least 2 turns in all"}
+    assert late or outer <= {*g.told.values()} <= outer | inner

@@ -407,6 +407,8 @@ class RowStrip:
         placed = zip(self.row, self.corners, self.strip.boxes, strict=True)
         spans = [(row, y, y + box.across) for row, (_, y), box in placed]
         spans += [(row, p[1], p[1]) for path in self.paths for p, row in path]
+        spans += [(row, y, y) for path in self.paths for ((_, y), old), (_, row) in pairwise(path)
+                  if row != old and self.entry(row) is not None]  # where it comes in, see ``lead``  # fmt: skip
         for r in range(len(self.begins)):
             top = min([low for row, low, _ in spans if row == r])
             self.tops.append(here - top)

@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections import namedtuple
 from contextlib import nullcontext
 from dataclasses import replace
 from itertools import combinations, pairwise, product
@@ -389,6 +390,20 @@ def test_no_arrow_to_a_card_crosses_the_stub_above_it(seed):
             over = [(a[1] - line) * (b[1] - line) < 0 and left < a[0] < end for a, b in pairwise(points)]
             assert key[1] != target or not any(over)
     assert begins or seed
+
+
+State = namedtuple("State", "pos vel")
+
+
+def test_an_arrow_into_a_row_that_begins_with_leaves_stays_in_its_row():
+    s = State(af.Variable(0.3), af.Variable(1.1))
+    for _ in range(2):
+        s = State(s.pos + 0.1 * s.vel, s.vel - 0.1 * s.pos)
+    s2 = s._replace(vel=s.vel * 2)
+    root = eyes.root_of((s2.pos**2 + s2.vel**2).graph(direction="rows", fold=False, constants="nodes"))
+    cards = eyes.cards(root)
+    for ends, path in eyes.arrows(root).items():
+        assert not any([eyes.over(card, path) for k, card in cards.items() if k not in ends[:2]])
 
 
 @settings(max_examples=1000 if NIGHTLY else 12)
