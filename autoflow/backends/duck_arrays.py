@@ -42,9 +42,12 @@ QUESTIONS = {
     "trunc": "math.trunc(x)",
 }  # fmt: skip
 TOLD = (
-    "item", "tolist", "tobytes", "tofile", "dump", "dumps", "__dlpack__", "__dlpack_device__", "__setstate__",
-    "__getstate__", "__sizeof__",
-)  # fmt: skip
+    "__dlpack__",
+    "__dlpack_device__",
+    "__setstate__",
+    "__getstate__",
+    "__sizeof__",
+)  # and, below, all methods that are no function
 NESTED = (list, tuple, dict, slice)
 CLASS: Any = vars(object)["__class__"]  # what every object has
 
