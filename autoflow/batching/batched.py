@@ -445,11 +445,9 @@ class Batched(DuckArray):
         """Make arrays of the deepest layer out of nodes of outer ones, whose gradient is recorded inside: ``operands``
         change. Returns the layer, and whether a node of it is an operand."""
         values, parents, constants, _ = operands
-        layer, held = whose_turn(*values)[0], False
+        layer, held = whose_turn(*values, *inputs[: rule.operands])
         for k, x in enumerate(inputs[: rule.operands]):
-            if isinstance(x, NodeRole) and layer_of(x) is layer:
-                held = True
-            elif gradient_target(x) is not None:
+            if layer_of(x) is not layer and gradient_target(x) is not None:
                 values[k] = Batched(x, layer, mapped=False)
                 parents[k] = None
                 constants.pop(k, None)

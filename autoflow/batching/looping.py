@@ -13,12 +13,14 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from ..backends.duck_arrays import flat, map_leaves, tuple_like
 from ..nodes.nodes import NodeRole, value_of
 from ..program.callers import caller
 from ..table.facts import RAISING, of_kind
 from ..table.outside import public_name
+from ..table.shapes import Array
 from .batched import Batched, Layer, in_memory, in_order, layer_of, open_layer, shares_memory, strides_of, wrap_batched
 
 # ---------------------------------------------------------------- one example after the other
@@ -162,8 +164,8 @@ def part(x: Any, layer: Layer) -> Any:
     kind = type(x)
     if kind is Batched:
         inner = x.inner
-        strides = strides_of(inner)[1:]
-        return type(inner), inner.shape[1:], inner.dtype, strides, x.is_number, x.mapped, x.batch_layer is layer
+        how = strides_of(inner)[1:], type(inner) is np.ndarray and inner.flags.writeable
+        return type(inner), inner.shape[1:], inner.dtype, how, x.is_number, x.mapped, x.batch_layer is layer
     if kind is tuple or kind is list:
         return kind, *[part(v, layer) for v in x]
     if kind is dict:
@@ -171,7 +173,7 @@ def part(x: Any, layer: Layer) -> Any:
     if kind is slice:
         return part((x.start, x.stop, x.step), layer)
     if hasattr(x, "dtype") and not isinstance(x, DECIDING):
-        return kind, x.shape, x.dtype, x.strides if kind is np.ndarray else None
+        return kind, x.shape, x.dtype, (x.strides, x.flags.writeable) if kind is np.ndarray else None
     return kind if kind in (float, complex) else (kind, x)  # the value of a float decides nothing that is learnt
 
 
@@ -206,19 +208,23 @@ def example(x: Any, layer: Layer) -> tuple[Any, bool]:
     """One example of the layer: plain, without nodes and outer layers; and whether it has the numbers. An empty batch,
     a function that is recorded, and arrays on a device have none: then places are 0, other numbers 1."""
     number = type(x) is Batched and x.is_number
-    while True:
-        if isinstance(x, NodeRole):
-            x = value_of(x)
-        elif type(x) is Batched:
-            if x.mapped and not len(x.inner):
-                return (np.zeros if x.dtype.kind in "iu" else np.ones)(x.shape, x.dtype), False
-            x = x.inner[0, ...] if x.mapped else x.inner
-        else:
-            break
+    while isinstance(x, NodeRole) or (type(x) is Batched and not (x.mapped and not len(x.inner))):
+        x = value_of(x) if isinstance(x, NodeRole) else x.inner[0, ...] if x.mapped else x.inner
     is_known = isinstance(x, np.ndarray)
     if not is_known:
-        x = in_order(np.full(x.shape, x.dtype.kind not in "iu", x.dtype), in_memory(x.shape, x.strides))
+        x = memory_like(x)
+        x[...] = x.dtype.kind not in "iu"
     return x[()] if number else x, is_known
+
+
+def memory_like(x: Any) -> Array:
+    """An array that lies in memory as x does."""
+    if not x.size or not x.itemsize:
+        return np.empty(x.shape, x.dtype)
+    steps = [(n - 1) * s for n, s in zip(x.shape, strides_of(x), strict=True)]
+    start = -(sum([s for s in steps if s < 0]) // x.itemsize)
+    memory = np.empty(sum(map(abs, steps)) // x.itemsize + 3, x.dtype)  # enough for steps between elements, too
+    return as_strided(memory[start:], x.shape, strides_of(x))
 
 
 def compare(function: Any, result: Any, one: Any, layer: Layer, arrays: Any, is_known: bool) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
-from numpy.lib.stride_tricks import sliding_window_view
+from numpy.lib.stride_tricks import as_strided, sliding_window_view
 
 from ..nodes.nodes import constant_from
 from ..rules.building import spaced
@@ -162,23 +162,13 @@ def axes_read(inner: Array, order: str | None) -> tuple[int, ...] | None:
     forwards, order = tuple(range(inner.ndim - 1)), (order or "C").upper()
     if order == "K" and (strides := strides_of(inner)):
         return in_memory(inner.shape[1:], strides[1:]) if all(strides[1:]) else None
-    is_f = order == "A" and is_dense(inner, forwards[::-1]) and not is_dense(inner, forwards)
+    is_f = order == "A" and as_strided(np.empty((), inner.dtype), inner.shape[1:], strides_of(inner)[1:]).flags.fnc
     return forwards[::-1] if is_f or order == "F" else forwards
 
 
-def is_dense(inner: Array, axes: tuple[int, ...]) -> bool:
-    """Are the numbers of an example contiguous if read in this order?"""
-    size, strides = inner.itemsize, strides_of(inner)
-    for k in axes[::-1] if strides else ():
-        if inner.shape[k + 1] != 1 and strides[k + 1] != size:
-            return False
-        size *= inner.shape[k + 1]
-    return True
-
-
 @batched(np.reshape)
-def reshape(layer: Layer, a: Any, /, shape: Any, order: str | None = "C", *, copy: Any = None) -> Any:
-    """``order="F"`` is C order of the reversed axes."""
+def reshape(layer: Layer, a: Any, /, shape: Any, order: str | None = "C", **_: Any) -> Any:
+    """``order="F"`` is C order of the reversed axes. (Where NumPy copies, ``looping.py`` does.)"""
     inner, shape = open_layer(a, layer)[0], whole(shape)
     if -1 in shape:  # without elements the shape would be ambiguous with a batch in front
         known = math.prod([k for k in shape if k != -1])
@@ -191,18 +181,10 @@ def reshape(layer: Layer, a: Any, /, shape: Any, order: str | None = "C", *, cop
     else:
         turned = inner.transpose((0, *[k + 1 for k in axes])).reshape((layer.size, *shape[::-1]))
         z = turned.transpose((0, *range(len(shape), 0, -1)))
-    return wrap_batched(z.copy() if copy else z, layer, view_of=a)
+    return wrap_batched(z, layer, view_of=a)
 
 
-@batched(np.ravel)
-def ravel(layer: Layer, a: Any, order: str | None = "C") -> Any:
-    """One axis: a view only if the numbers of an example are contiguous, as in NumPy."""
-    inner = open_layer(a, layer)[0]
-    axes = axes_read(inner, order)
-    return reshape(layer, a, -1, order, copy=axes is None or not is_dense(inner, axes))
-
-
-FORMS[flatten] = lambda layer, a, order="C": reshape(layer, a, -1, order, copy=True)
+FORMS[np.ravel] = FORMS[flatten] = lambda layer, a, order="C": reshape(layer, a, -1, order)
 
 
 @batched(np.transpose)

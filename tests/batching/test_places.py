@@ -4,6 +4,7 @@
 """
 
 import contextlib
+from functools import partial
 
 import numpy as np
 import pytest
@@ -151,6 +152,29 @@ def test_compiled(f):
             assert "writes in place into" in found
         else:
             np.testing.assert_allclose(found, wanted, rtol=1e-14)
+
+
+VIEWS = (lambda x: x[:, ::2], lambda x: x[::-1], lambda x: x[:, 1:-1].T, lambda x: x.T[::-2], lambda x: x[:1, ::3])
+READINGS = [np.ravel, lambda x: x.flatten(), lambda x: x.reshape(-1), *[partial(np.ravel, order=k) for k in "KAF"]]
+
+
+@pytest.mark.parametrize("read", READINGS)
+@pytest.mark.parametrize("view", VIEWS)
+def test_arrays_with_gaps_are_read_as_they_lie(view, read):
+    """Whether that is a view or a copy is known without the numbers, too: then no form is given up."""
+
+    def written(x):
+        y = x * 2.0
+        z = read(view(y))
+        z[0] = 7.0
+        return np.sum(y) * z
+
+    batch = np.random.default_rng(1).normal(size=(3, 4, 6))
+    for f in (lambda x: read(view(x)) * 2.0, written):
+        mapped, wanted = af.vmap(f, loop="refuse"), np.stack([f(x) for x in batch])
+        compiled = af.compile(mapped)(batch) if f is not written else wanted  # which does not write through views
+        for found in (mapped(batch), mapped(af.Variable(batch)), compiled):
+            np.testing.assert_allclose(found, wanted, rtol=1e-13)
 
 
 def test_views_from_outside_whose_array_was_written_into_before_are_not_changed():
