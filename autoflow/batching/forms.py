@@ -179,12 +179,11 @@ def align(layer: Layer, arrays: Any, cores: Any = None) -> tuple[list[Any], bool
     loops = [ndim_of(x) - mapped for x, mapped in found]
     if cores is not None:
         loops = [n - core for n, core in zip(loops, cores, strict=False)]
-    most, size = max(loops), layer.size
-    aligned = [
-        x.reshape((size, *(1,) * (most - n), *x.shape[1:])) if mapped and n < most else x
-        for (x, mapped), n in zip(found, loops, strict=True)
-    ]
-    return aligned, any([mapped for _, mapped in found])
+    most, mapped, aligned = max(loops), False, []
+    for (x, is_mapped), n in zip(found, loops, strict=True):
+        mapped = mapped or is_mapped
+        aligned.append(x.reshape((layer.size, *(1,) * (most - n), *x.shape[1:])) if is_mapped and n < most else x)
+    return aligned, mapped
 
 
 def ndim_of(x: Any) -> int:

@@ -32,7 +32,7 @@ def index_of_all(layer: Layer, index: Any, shape: tuple[int, ...], x_mapped: boo
     if not any([mapped for _, mapped in arrays]) and not (apart and axes):  # then x has a batch
         return (slice(None), *[open_layer(part, layer)[0] for part in parts])
     # Slices in front become places, too: the axes of places then stand where they stand for one example.
-    start = 0 if apart else places[0]
+    start = places[0] if not apart and (axes or not x_mapped) else 0
     lengths = iter(shape)
     front = [np.arange(layer.size).reshape((-1, *(1,) * (start + axes)))] if x_mapped else []
     for k, part in enumerate(parts[:start]):
