@@ -45,8 +45,7 @@ class Trial(Snapshot):
         self.codes, words, found = look(f, *rest) if rest else look_again(f) or look(f)
         found = [*found, *[x for x in others if type(x) is np.ndarray]] if others else found
         self.hears_errors, self.identifies = not words.isdisjoint(HEARING), not words.isdisjoint(TRUTHS)
-        copies = not words.isdisjoint(COPYING) or others_run()
-        self.left = sys.maxsize if copies else 0
+        self.left = sys.maxsize if not words.isdisjoint(COPYING) or others_run() else 0
         if "random" in words:
             found = [*second_runs.OWN, *found]
         elif second_runs.memory_of(np.random.mtrand._rand._bit_generator) is not None:
@@ -131,7 +130,7 @@ class View:
     def __init__(self, f: types.FunctionType) -> None:
         self.function, self.code, self.defaults = weakref.ref(f), f.__code__, f.__defaults__
         self.names, values = values_of(f, [])
-        self.values = [weakref.ref(x) if type(x) in KEPT_ALIVE_BY_OTHERS else x for x in values]
+        self.values = [weakref.ref(x) if type(x) in (np.ndarray, types.FunctionType) else x for x in values]
 
     def is_same(self, f: Any, found: list[Any]) -> bool:
         """Does this function refer to the same? What there is to note of it is added to ``found``."""
@@ -140,9 +139,6 @@ class View:
         names, values = values_of(f, found)
         before = [x() if type(x) is weakref.ref else x for x in self.values]
         return f.__kwdefaults__ is None and names == self.names and all(map(operator.is_, values, before))
-
-
-KEPT_ALIVE_BY_OTHERS = (np.ndarray, types.FunctionType)
 
 
 def values_of(f: types.FunctionType, found: list[Any]) -> tuple[list[str], list[Any]]:
@@ -179,7 +175,7 @@ def is_plain_code(code: types.CodeType) -> bool:
     return not (second_runs.sets_attributes(code) or IMPORT in code.co_code[::2]) and all(inside)
 
 
-IMPORT = dis.opmap["IMPORT_NAME"]
+IMPORT, IS = dis.opmap["IMPORT_NAME"], dis.opmap["IS_OP"]
 
 
 # ---------------------------------------------------------------- what concerns a search
@@ -190,16 +186,11 @@ def referents_of_users(kind: type) -> second_runs.Referents:
     the user's, and attributes that functions might get."""
     if issubclass(kind, types.FunctionType):
         return OF_FUNCTION
-    found = second_runs.referents_by_type(kind)
-    if found in (second_runs.constant, second_runs.nothing) or is_open(kind) or issubclass(kind, FunctionOfFunction):
-        return found
-    return lambda x: (getattr(x, "inner", None),)
-
-
-def is_open(kind: type) -> bool:
-    """Is all that an object of this type refers to the user's?"""
-    names = str(kind.__module__).split(".")
-    return names[0] != "autoflow" or names[1:2] in ([], ["nn"], ["optim"])
+    found, (package, *room) = second_runs.referents_by_type(kind), str(kind.__module__).split(".")
+    is_users = package != "autoflow" or room[:1] in ([], ["nn"], ["optim"]) or issubclass(kind, FunctionOfFunction)
+    if not is_users and found not in (second_runs.constant, second_runs.nothing):
+        return lambda x: (getattr(x, "inner", None),)
+    return found
 
 
 OF_FUNCTION = second_runs.of_functions(False)
@@ -209,15 +200,14 @@ FUNCTIONS_IN_C = frozenset({
 })  # fmt: skip
 DECIDING = frozenset({str, int, bool, type(None), type})
 HEARING, COPYING = frozenset({"seterr", "seterrcall", "errstate"}), frozenset({"except", "flags", "setflags", "at"})
-TRUTHS, IS = {"True_", "False_"}, dis.opmap["IS_OP"]
-WORDS = HEARING | COPYING - {"except"} | {"random"}
+TRUTHS = frozenset({"True_", "False_"})
+WORDS = HEARING | COPYING - {"except"} | TRUTHS | {"random"}
 
 
 @lru_cache(maxsize=4096)
 def words_of(code: types.CodeType) -> set[str]:
     """Those of WORDS that code names, and "except" if it catches exceptions."""
-    found = (WORDS | (TRUTHS if IS in code.co_code[::2] else set())) & {
-        *code.co_names, *code.co_varnames, *code.co_freevars
-    }  # fmt: skip
+    found = WORDS & {*code.co_names, *code.co_varnames, *code.co_freevars}
+    found -= frozenset() if IS in code.co_code[::2] else TRUTHS
     inside = [words_of(c) for c in code.co_consts if isinstance(c, types.CodeType)]
     return {*found, *({"except"} if code.co_exceptiontable else ())}.union(*inside)

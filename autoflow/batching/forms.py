@@ -49,10 +49,9 @@ def run_function(layer: Layer, function: Any, args: tuple[Any, ...], options: di
         if is_ours(4):
             return shares_memory(*[x.inner if type(x) is Batched else x for x in args[:2]])
         layer.doubt("a question about memory")
-    if function in ASKS:
-        decides = {np.min_scalar_type: args[:1], np.size: (*args[1:], options.get("axis"))}.get(function, ())
-        if not any([type(x) is Batched and not x.ndim for x in decides]):  # the value of a number would decide
-            return function(*map(sample, args), **{k: sample(v) for k, v in options.items()})
+    first = 0 if function is np.min_scalar_type else 1 if function is np.size else 9  # from where numbers would decide
+    if function in ASKS and not any([type(x) is Batched and not x.ndim for x in [*args, *options.values()][first:]]):
+        return function(*map(sample, args), **{k: sample(v) for k, v in options.items()})
     args, options = name_out(function, args, options)
     if (out := options.pop("out", None)) is not None:
         if options.get("where", True) is not True and function in RULES and RULES[function].elementwise:

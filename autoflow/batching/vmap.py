@@ -108,9 +108,8 @@ class BatchFunction(FunctionOfFunction):
         """A LoopWarning, once."""
         if self.how["loop"] == "warn" and what not in SAID:
             SAID.add(what)
-            frame = user_frame()
-            place = frame.f_code.co_filename, frame.f_lineno, frame.f_globals.get("__name__")
-            warnings.warn_explicit(text, LoopWarning, *place)
+            at = user_frame()
+            warnings.warn_explicit(text, LoopWarning, at.f_code.co_filename, at.f_lineno, at.f_globals.get("__name__"))
 
 
 class Batch:
@@ -161,7 +160,7 @@ class Batch:
 
         layer.hears_errors = before.hears_errors
         try:
-            if before.identifies:
+            if before.identifies and layer.size:
                 layer.doubt("`is np.True_` or `is np.False_`")
             for x in [x for x, axis in others if axis is not None]:
                 if own_type(type(x)) or not array_type(x):
