@@ -45,7 +45,7 @@ IN_A_ROW = 12  # after this many operations without a kept value one is kept, el
 @overload
 def checkpoint(f: F, *, generators: Sequence[Any] = (), policy: Any = None) -> F: ...
 @overload
-def checkpoint(f: Callable[..., T], *args: Any, generators: Sequence[Any] = (), policy: Any = None) -> T: ...
+def checkpoint(f: Callable[..., T], x: Any, /, *args: Any, generators: Sequence[Any] = (), policy: Any = None) -> T: ...
 def checkpoint(f: Any, *args: Any, generators: Sequence[Any] = (), policy: Any = None) -> Any:
     """``f`` as one operation that keeps nothing but its operands, and runs ``f`` again in backward. With arguments it
     is called with them at once, as in PyTorch: ``checkpoint(f, x)`` is ``checkpoint(f)(x)``.
@@ -74,12 +74,9 @@ def checkpoint(f: Any, *args: Any, generators: Sequence[Any] = (), policy: Any =
     >>> round(float(w.grad), 6)
     1.000135
     """
-    if policy is not None:
-        if tuple(generators):
-            raise TypeError("checkpoint: with a policy no random number is drawn again, so it takes no generators")
-        run = checkpointing(policy)(f)
-    else:
-        run = CheckpointedFunction(f, {"generators": generators})
+    if policy is not None and tuple(generators):
+        raise TypeError("checkpoint: with a policy no random number is drawn again, so it takes no generators")
+    run = CheckpointedFunction(f, {"generators": generators}) if policy is None else checkpointing(policy)(f)
     return run(*args) if args else run
 
 
@@ -119,10 +116,9 @@ class Segment:
             z, is_held = arrays[j], getrefcount(results[k]) > versions.ALONE + 1
             if z is value_of(results[k]) and (is_held or getattr(z, "base", None) is not None):
                 arrays[j] = z.copy(order="K")  # f may keep the node, or what it is a view of
-        operands = Operands(values, list(sources), {}, [])
         several = len(live) > 1
         row = step_row(Segment, "checkpoint", len(sources), range(len(sources)))
-        nodes = record_results(row, operands, [self], arrays, several)
+        nodes = record_results(row, Operands(values, list(sources), {}, []), [self], arrays, several)
         for k, node in zip(live, nodes if several else [nodes], strict=True):
             results[k] = node
         return tree_unflatten(answer, results)
@@ -159,9 +155,7 @@ class Segment:
     def compare(self, record: Record, second: Fingerprint) -> None:
         """Raise an error if the second run differs from the first."""
         name, sources = record.node_name, set(record.parents)
-        for source in second.sources:
-            if source in sources:
-                continue
+        for source in [source for source in second.sources if source not in sources]:
             if source.number > self.start:
                 raise StaleValueError(
                     f"{name} used {holder_name(source)} when it ran again, which was made or written into since its "
@@ -223,17 +217,10 @@ def _copy_argument(tree: Any) -> Any:
 PRODUCTS = {np.matmul, np.matvec, np.vecmat, np.vecdot, np.dot, np.inner, np.vdot, np.tensordot, indexed_sum}
 
 
-def is_cheap(node: Any) -> bool:
-    """Is an operation elementwise, or a view?"""
-    return bool(node.grad_fn.rule.elementwise or node.grad_fn.rule.view)
-
-
-def is_no_product(node: Any) -> bool:
-    """Is an operation anything but a product of matrices?"""
-    return node.grad_fn.rule.function not in PRODUCTS
-
-
-STRATEGIES = {"balanced": is_cheap, "products": is_no_product}  # the operations that are computed again
+STRATEGIES: dict[str, Callable[[Any], bool]] = {  # which operations are computed again
+    "balanced": lambda node: bool(node.grad_fn.rule.elementwise or node.grad_fn.rule.view),
+    "products": lambda node: node.grad_fn.rule.function not in PRODUCTS,
+}
 
 
 def checkpointing(strategy: Any = "balanced") -> listening:
@@ -255,13 +242,12 @@ def checkpointing(strategy: Any = "balanced") -> listening:
     >>> x.grad[:2].round(6)
     array([3.573158, 3.573158])
     """
-    if isinstance(strategy, str):
-        if strategy not in STRATEGIES:
-            raise ValueError(f"there is no strategy {strategy!r}; there is {', '.join(STRATEGIES)}, or write your own")
-        return listening(functools.partial(forget, STRATEGIES[strategy]))
-    if not callable(is_memory_bound := getattr(strategy, "is_memory_bound", None)):
+    if isinstance(strategy, str) and strategy not in STRATEGIES:
+        raise ValueError(f"there is no strategy {strategy!r}; there is {', '.join(STRATEGIES)}, or write your own")
+    chosen = STRATEGIES[strategy] if isinstance(strategy, str) else getattr(strategy, "is_memory_bound", None)
+    if not callable(chosen):
         raise TypeError(f"a strategy has a method is_memory_bound(operation); {type(strategy).__name__} has none")
-    return listening(functools.partial(forget, is_memory_bound))
+    return listening(functools.partial(forget, chosen))
 
 
 def depth_of(record: Record) -> int | None:
@@ -275,8 +261,8 @@ def forget(is_memory_bound: Callable[[Any], bool], node: Any) -> None:
     if versions.writer_since(node._value, record.number - 1):
         return  # an operation in place: the operand was in the same memory, and is gone
     saved, fingerprints = list(record.saved), list(record.extra.fingerprints if record.extra is not None else ())
-    behind = [depth_of(p) or 0 for p in record.parents if type(p) is Record]
-    steps = 1 + max(behind, default=0)  # operations in a row, up to this one, whose values were not kept
+    # Operations in a row, up to this one, whose values were not kept:
+    steps = 1 + max([depth_of(p) or 0 for p in record.parents if type(p) is Record], default=0)
     bound = record.rule.compute is not None and steps <= IN_A_ROW and is_memory_bound(node)
     for k, parent in enumerate(record.parents):
         value = saved[k]

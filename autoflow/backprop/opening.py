@@ -149,8 +149,7 @@ def calibrate_counts() -> tuple[int, tuple[int, int]]:
         toy: Any = Toy(Toy(x), Toy(x))
         engine.pull_back(toy, np.zeros(2) + 1.0, open_record, add=add)
     del in_step[0::3]  # the first of each pass: the seed, which is held by us as well
-    known = {*in_step} == {KNOWN[0]} and {*in_sum} == {KNOWN[1]}
-    return KNOWN if known else (0, (0, 0))
+    return KNOWN if {*in_step} == {KNOWN[0]} and {*in_sum} == {KNOWN[1]} else (0, (0, 0))
 
 
 KNOWN = 4, (3, 2)  # in Python 3.11 to 3.13; one that counts others, as 3.14 does, may miss a holder

@@ -275,8 +275,7 @@ def send(record: Record, g: Array) -> tuple[Any, ...]:
         g, vjps, saved, _ = wrap_by_modes((on_nodes if recorded else on_arrays)(-1, hooks=False))(pair)
         return [None if p is None else vjp(g, saved) for p, vjp in zip(record.parents, vjps, strict=True)]
 
-    sent = quietly(pulled, (record, g))
-    made: list[Any] = [np.asarray(s) if isinstance(s, np.generic) else s for s in sent]
+    made = [np.asarray(s) if isinstance(s, np.generic) else s for s in quietly(pulled, (record, g))]
     return tuple([s.copy() if type(s) in NODE_TYPES else s for s in made])
 
 

@@ -126,13 +126,12 @@ class Turn:
     def note(self, what: str, who: Any, holders: Any) -> None:
         """Something happens to Variables: write it into the history of each."""
         letter, xs = LETTERS[what], [x for x in holders if isinstance(x, VariableRole)]
-        reached = frozenset(map(id, xs))
         who, rate = (who, who.lr) if letter == "S" else (getattr(who, "number", 0), 0.0)  # which keep no graph alive
         for x in xs:
             history = self.histories.setdefault(id(x), VariableHistory(x))
             history.note_write()
             size, new = measure(state_of(x)[1]), self.passes[-1].sums.get(id(x)) if letter == "B" else None
-            history.events.append(Event(letter, who, rate, size, measure(new), reached))
+            history.events.append(Event(letter, who, rate, size, measure(new), frozenset(map(id, xs))))
 
     def run(self, step: Callable[[], Any]) -> None:
         """Run the step, and look at what it leaves."""
@@ -274,8 +273,8 @@ def diagnose_result(turn: Turn, step: Callable[[], Any], roots: tuple[Any, ...])
         found = diagnose_node(nodes[0])
         return diagnosis([*found, *(() if "lost" in found.kinds else read_past(step, roots))], found.examined)
     if turn.result is None and not turn.passes:
-        last, text = expression_of(turn.last), "the step made no backward pass and returned nothing"
-        place = last.place if last is not None else None
+        text = "the step made no backward pass and returned nothing"
+        place = getattr(expression_of(turn.last), "place", None)
         return diagnosis([Finding("no backward", text, "Call loss.backward(), with parentheses", place)], "")
     return diagnosis([no_history(turn.result, turn.last, codes_of(*roots))], "")
 

@@ -111,8 +111,7 @@ def design(x: Array, t: Array, k: int, n: int) -> Array:
 
 def fill_collocation(x: Array, t: Array, k: int, ab: Array, offset: int = 0) -> None:
     """``_dierckx._coloc``: the same matrix by its diagonals, as LAPACK wants it, from row ``offset`` on."""
-    n = ab.shape[0]
-    a = design(x, t, k, n)
+    a = design(x, t, k, ab.shape[0])
     rows, columns = np.nonzero(numbers_of(a))
     ab[columns, 2 * k + rows + offset - columns] = a[rows, columns]
 

@@ -251,8 +251,7 @@ def rows_of(shape: Shape, above: int) -> tuple[Array, Array]:
 def banded_y(g: Array, x: Array, below: int, above: int) -> Array:
     """The transposed system: diagonals above the main one are below it, shifted."""
     i, inside = rows_of(x.shape, below)
-    turned = np.where(inside, x[np.arange(x.shape[0])[::-1, None], i], 0)
-    return banded(turned, g, above, below)
+    return banded(np.where(inside, x[np.arange(x.shape[0])[::-1, None], i], 0), g, above, below)
 
 
 def banded_x(g: Array, x: Array, z: Array, below: int, above: int) -> Array:

@@ -257,8 +257,7 @@ def in_ours(x: Any) -> Any:
         return x
     with contextlib.suppress(ImportError, TypeError, AttributeError):
         first, *rest = home.split(".")
-        ours = functools.reduce(getattr, rest, import_module(f"autoflow.{first}"))
-        found: Any = getattr(ours, kind.__name__, None)
+        found: Any = getattr(functools.reduce(getattr, rest, import_module(f"autoflow.{first}")), kind.__name__, None)
         is_same = isinstance(found, type) and issubclass(found, kind)
         made = found if is_same else refusing(kind, f"{home}.{kind.__name__}")
         if found is None or made.__module__ not in sys.modules:  # pickle would not find it by its name

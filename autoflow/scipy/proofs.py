@@ -40,9 +40,8 @@ FITS = "boxcox boxcox_normmax fit ppcc_max yeojohnson yeojohnson_normmax"
 def remedy(name: str) -> str:
     """What to use instead of a function that a copy would unroll; empty for any other."""
     home, _, last = name.rpartition(".")
-    if home == "scipy.optimize":
-        return "" if last.startswith("rosen") or last == "linear_sum_assignment" else SEARCH
-    if home == "scipy.stats" and last in FITS.split():
+    is_search = home == "scipy.optimize" and not (last.startswith("rosen") or last == "linear_sum_assignment")
+    if is_search or (home == "scipy.stats" and last in FITS.split()):
         return SEARCH
     return EQUATION if home == "scipy.integrate" and last in INTEGRATE.split() else ""
 
@@ -194,12 +193,12 @@ def is_slope(found: list[Any], inputs: list[Any], call: Callable[[Any], list[Any
         steps[k] = np.where(stays, 0, steps[k])
         sent = np.append(sent, np.real(np.conjugate(np.where(stays, 0, g)) * steps[k]))
     middle, slope = float(value_of(total)), float(np.sum(sent))
-    size = np.sum(np.abs(sent)) + abs(middle) + 1e-3
+    size = np.sum(np.abs(sent))
     for h in 1e-6, 1e-7, 1e-8:  # closer, if there is a jump on the way
         left, right = sorted([(middle - moved(-h)) / h, (moved(h) - middle) / h])
-        if not (jumps := right - left > 1e3 * size):
+        if not (jumps := right - left > 1e3 * (size + abs(middle)) + 1):
             break
-    slack = 1e-5 * (np.sum(np.abs(sent)) + abs(left)) + 1e-14 / h * abs(middle) + 1e-9
+    slack = 1e-5 * (size + abs(left)) + 1e-14 / h * abs(middle) + 1e-9
     if not sent_to:  # without a gradient, a jump or a kink is no excuse; a stationary point is flatter nearby
         change = max(-left, right)
         near = [math.inf] if jumps else [abs(moved(k) - middle) * 10 / h for k in (-h / 10, h / 10)]

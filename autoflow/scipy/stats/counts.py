@@ -267,8 +267,7 @@ class MultivariateNormal(Distribution):
         if singular:
             values, _, rank = self._spanned(cov)
             return as_array(0.5 * (rank * (LOG_2PI + 1) + np.sum(np.log(values))))
-        low = np.linalg.cholesky(cov)
-        return 0.5 * cov.shape[0] * (LOG_2PI + 1) + np.sum(np.log(np.diagonal(low)))
+        return 0.5 * cov.shape[0] * (LOG_2PI + 1) + np.sum(np.log(np.diagonal(np.linalg.cholesky(cov))))
 
     def rvs(self, mean: Any = 0, cov: Any = 1, size: Any = 1, random_state: Any = None) -> Node:
         """SciPy's draws (*size, k), which move as mean + l ε with the Cholesky factor l of a regular cov."""

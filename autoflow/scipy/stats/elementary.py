@@ -108,8 +108,7 @@ class Laplace(Symmetric):
         return branch(numbers_of(z) < 0, z, lambda z: z - LOG_2, lambda z: np.log1p(-0.5 * np.exp(-z)))
 
     def _ppf(self, q: Array) -> Array:
-        below = numbers_of(q) < 0.5
-        return branch(below, q, lambda q: np.log(2 * q), lambda q: -np.log(2 * (1 - q)), (0.25, 0.75))
+        return branch(numbers_of(q) < 0.5, q, lambda q: np.log(2 * q), lambda q: -np.log(2 * (1 - q)), (0.25, 0.75))
 
 
 class Cauchy(Symmetric):
