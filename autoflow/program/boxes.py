@@ -132,12 +132,13 @@ class Boxes:
 
     def call(self, place: Activation) -> Path:
         """The boxes around a call, itself included."""
-        waiting, call = [], place
+        waiting: list[Activation] = []
+        call: Activation | None = place
         while call is not None and id(call) not in self.calls:
             waiting.append(call)
             call = call.parent and call.parent.whole
-        for call in reversed(waiting):  # no recursion: programs have their own
-            self.calls[id(call)] = self.new_call(call, self.at(call.parent, call.call, not runs_later(call)))
+        for one in reversed(waiting):  # no recursion: programs have their own
+            self.calls[id(one)] = self.new_call(one, self.at(one.parent, one.call, not runs_later(one)))
         return self.calls[id(place)]
 
     def new_call(self, call: Activation, path: Path) -> Path:
