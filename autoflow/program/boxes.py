@@ -130,10 +130,9 @@ class Boxes:
             found = self.known[id(place), last, same] = path
         return found
 
-    def call(self, place: Activation) -> Path:
+    def call(self, place: Any) -> Path:
         """The boxes around a call, itself included."""
-        waiting: list[Activation] = []
-        call: Activation | None = place
+        waiting, call = [], place
         while call is not None and id(call) not in self.calls:
             waiting.append(call)
             call = call.parent and call.parent.whole

@@ -325,7 +325,9 @@ class Titles:
         if id(x) in self.known:
             return self.known[id(x)]
         is_plain = not (isinstance(x, Node) or hasattr(x, "node_name"))
-        return literal(x) if is_plain else self.name(x) or _default_name(x)
+        if is_plain or (isinstance(x, Node) and x.name.startswith("const_") and not self.name(x)):
+            return literal(x.value if isinstance(x, Node) else x)  # a number says more than its automatic name
+        return self.name(x) or str(x.node_name if hasattr(x, "node_name") else x.name)
 
     def name(self, x: Any) -> str | None:
         """The name that the user gave to ``x``, or has for it."""
@@ -438,13 +440,6 @@ def is_cut(title: str) -> bool:
     (True, False)
     """
     return re.search(rf"(?<!\d){LEFT_OUT}", title) is not None
-
-
-def _default_name(x: Any) -> str:
-    """The automatic name; a Constant of one number is called by that number, a larger one just an array."""
-    if hasattr(x, "node_name"):
-        return str(x.node_name)
-    return literal(x.value) if x.name.startswith("const_") else str(x.name)
 
 
 def is_same(a: Any, b: Any) -> bool:
