@@ -130,14 +130,14 @@ class Boxes:
             found = self.known[id(place), last, same] = path
         return found
 
-    def call(self, place: Activation) -> Path:
+    def call(self, place: Any) -> Path:
         """The boxes around a call, itself included."""
         waiting, call = [], place
         while call is not None and id(call) not in self.calls:
             waiting.append(call)
             call = call.parent and call.parent.whole
-        for call in reversed(waiting):  # no recursion: programs have their own
-            self.calls[id(call)] = self.new_call(call, self.at(call.parent, call.call, not runs_later(call)))
+        for one in reversed(waiting):  # no recursion: programs have their own
+            self.calls[id(one)] = self.new_call(one, self.at(one.parent, one.call, not runs_later(one)))
         return self.calls[id(place)]
 
     def new_call(self, call: Activation, path: Path) -> Path:

@@ -218,12 +218,6 @@ def stem(graph: Skeleton, box: int) -> str:
     return " · ".join([NUMBER.sub("", name) or name for name in graph.names[box].split(" · ")])
 
 
-def is_chain(graph: Skeleton, parts: Sequence[Sequence[int]]) -> bool:
-    """Does each part use a value of the part before?"""
-    pairs = pairwise(map(set, parts))
-    return all([any([a in before for k in part for a in graph.sources[k]]) for before, part in pairs])
-
-
 def part_loops(graph: Skeleton, most: int, is_crowded: bool) -> bool:
     """Divide what is directly in a loop, whose turns are not known, where it begins again: the same expression is a
     later turn. Are there such loops?
@@ -242,7 +236,8 @@ def part_loops(graph: Skeleton, most: int, is_crowded: bool) -> bool:
         if len(parts) <= most and not (is_crowded and WORTH_A_PART <= len(signs) / len(parts) < len(signs)):
             continue
         divided = [[k for item in groups[a:b] for k in item] for a, b in pairwise([*parts, len(signs)])]
-        if is_chain(graph, divided):
+        pairs = pairwise(map(set, divided))
+        if all([any([a in before for k in part for a in graph.sources[k]]) for before, part in pairs]):  # a chain
             found = True
             for place, part in enumerate(divided, 1):
                 graph.enclose(part, graph.new_box("part", f"part {place}"), path)

@@ -46,10 +46,6 @@ class Through:
         """``through a1``."""
         return f"through {self.title}" if self.title else "directly"
 
-    def latex_words(self) -> str:
-        """The same below a brace."""
-        return rf"\text{{through }} {self.latex}" if self.title else r"\text{directly}"
-
 
 @dataclass(frozen=True, slots=True)
 class Why:
@@ -123,7 +119,8 @@ class Why:
         values = reduce(plus, map(product_of, rounded))
         words, sign, whole = add_up([t.product for t in self.through], self.total, 4)
         pairs = zip(self.through, words, strict=True)
-        parts = [add_underbrace(number_text(t.product, word), t.latex_words()) for t, word in pairs]
+        ways = [rf"\text{{through }} {t.latex}" if t.title else r"\text{directly}" for t in self.through]
+        parts = [add_underbrace(number_text(t.product, word), way) for (t, word), way in zip(pairs, ways, strict=True)]
         rows = [f"{left} &= {symbols.text}{more}", f"&= {values.text}{more}"]
         rows += [f"&= {reduce(plus, parts).text}"] if len(parts) > 1 else []
         equal = r"\approx" if sign == "≈" and len(parts) > 1 else "="

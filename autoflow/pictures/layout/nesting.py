@@ -299,7 +299,8 @@ class RowStrip:
         self.row = [self.row_of(r + strip.leaf[k]) for k, r in enumerate(strip.rank)]
         self.late = [self.row[k] > self.row_of(r) for k, r in enumerate(strip.rank)]  # leaves in front of their row
         self.stubs = {i for i, x in enumerate(lines) if x.named and self.row[x.source] != self.row[x.target]}
-        ending = {self.row[lines[i].target] for i in self.stubs if self.begins_row(lines[i].target)}
+        ends = {(self.row[k], strip.rank[k]) for k in [lines[i].target for i in self.stubs]}
+        ending = {r for r, rank in ends if rank in self.begins and not strip.lead(rank)}  # they need room for names
         self.indent = [(STUB if r in ending else 0.0) + 2 * TURN for r in range(len(self.begins))]
         self.corners = [self.corner(k) for k in range(len(boxes))]
         self.width = max([x + box.along for (x, _), box in zip(self.corners, boxes, strict=True)]) + TURN
@@ -320,10 +321,6 @@ class RowStrip:
     def row_of(self, rank: int) -> int:
         """The row of a rank."""
         return bisect_right(self.begins, rank) - 1
-
-    def begins_row(self, k: int) -> bool:
-        """Is box k in the first rank of its row? Then it needs room for the name of a stub."""
-        return self.strip.rank[k] in self.begins and not self.strip.lead(self.strip.rank[k])
 
     def x(self, r: int, x: float) -> float:
         """Where a place of the strip is in row r."""

@@ -27,7 +27,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
 from types import MappingProxyType
 from typing import Any
 
@@ -161,11 +161,11 @@ TITLE = 32  # characters of any title
 
 # name of a row -> how Python writes it, and how strongly that binds
 # fmt: off
-BINARY = {
+FORMS = {
     "add": ("{} + {}", 1), "subtract": ("{} - {}", 1), "multiply": ("{}*{}", 2), "divide": ("{}/{}", 2),
     "matmul": ("{} @ {}", 2), "floor_divide": ("{}//{}", 2), "remainder": ("{} % {}", 2), "power": ("{}**{}", 4),
+    "negative": ("-{}", 3), "positive": ("+{}", 3), "transpose": ("{}.T", 9), "matrix_transpose": ("{}.mT", 9),
 }
-UNARY = {"negative": ("-{}", 3), "positive": ("+{}", 3), "transpose": ("{}.T", 9), "matrix_transpose": ("{}.mT", 9)}
 # fmt: on
 CLOSED = 9
 STRENGTHS = {
@@ -251,7 +251,7 @@ class Titles:
             found = as_title(text)
             here = {name: (id(record), space_of(record.place, name)) for name in re.findall(r"\b[^\W\d]\w*", found)}
             self.letters[id(record)] = here
-        if found is None and is_clear and record.rule.name in (*BINARY, *UNARY, "getitem"):
+        if found is None and is_clear and record.rule.name in (*FORMS, "getitem"):
             found = self.expression(record, brief=LONGEST) or self.expression(record, brief=LONGEST // 2)
         self.known[id(record)] = found or record.rule.name
         if found is None or is_cut(found):
@@ -325,7 +325,9 @@ class Titles:
         if id(x) in self.known:
             return self.known[id(x)]
         is_plain = not (isinstance(x, Node) or hasattr(x, "node_name"))
-        return literal(x) if is_plain else self.name(x) or _default_name(x)
+        if is_plain or (isinstance(x, Node) and x.name.startswith("const_") and not self.name(x)):
+            return literal(x.value if isinstance(x, Node) else x)  # a number says more than its automatic name
+        return self.name(x) or str(x.node_name if hasattr(x, "node_name") else x.name)
 
     def name(self, x: Any) -> str | None:
         """The name that the user gave to ``x``, or has for it."""
@@ -360,7 +362,7 @@ class Titles:
                 is_short = 0 < len(text) <= LONGEST // 2 and text not in self.names
                 has_name = record.parents[slot] is not None or self.program.operand(record, slot) is not None
                 terms[slot] = text if is_short else LEFT_OUT if has_name else self.term(x)
-        if name in BINARY and all([text == LEFT_OUT for text in terms]):
+        if name in FORMS and len(terms) > 1 and all([text == LEFT_OUT for text in terms]):
             return None
         if name == "getitem":
             found = write_out(f"getitem [{self.index_of(record)}]", terms)
@@ -402,15 +404,10 @@ def write_out(name: str, titles: list[str]) -> str:
     >>> write_out("multiply", ["x + y", "z"]), write_out("sin", ["a2"]), write_out("add", ["a", "b", "-c"])
     ('(x + y)*z', 'sin(a2)', 'a + b + -c')
     """
-    if name in BINARY and (len(titles) == 2 or (name in ("add", "multiply") and len(titles) > 2)):
-        form, strength = BINARY[name]
-        text = _parenthesise(titles[0], strength, 0, name)
-        for title in titles[1:]:
-            text = form.format(text, _parenthesise(title, strength, 1, name))
-        return text
-    if name in UNARY and len(titles) == 1:
-        form, strength = UNARY[name]
-        return form.format(_parenthesise(titles[0], strength, 0, name))
+    form, strength = FORMS.get(name, ("", 0))
+    if (form and form.count("{}") == len(titles)) or (name in ("add", "multiply") and len(titles) > 2):
+        first, *others = [_parenthesise(title, strength, min(k, 1), name) for k, title in enumerate(titles)]
+        return reduce(form.format, others, first) if others else form.format(first)
     if name.startswith("getitem [") and len(titles) == 1:
         return _parenthesise(titles[0], CLOSED, 0, name) + name.removeprefix("getitem ")
     return f"{name}({', '.join(titles)})"
@@ -443,13 +440,6 @@ def is_cut(title: str) -> bool:
     (True, False)
     """
     return re.search(rf"(?<!\d){LEFT_OUT}", title) is not None
-
-
-def _default_name(x: Any) -> str:
-    """The automatic name; a Constant of one number is called by that number, a larger one just an array."""
-    if hasattr(x, "node_name"):
-        return str(x.node_name)
-    return literal(x.value) if x.name.startswith("const_") else str(x.name)
 
 
 def is_same(a: Any, b: Any) -> bool:

@@ -105,8 +105,12 @@ def begin(graph: GraphData) -> Step:
     """The leaves, before anything is computed."""
     leaves = [f"{v.title} = {amount_text(v.value, graph)}" for v in graph.nodes if v.kind not in STEPPED
               and not (v.kind == "Constant" and v.value.scalar and not v.named)]  # fmt: skip
-    more = f", and {len(leaves) - NAMED} more" if len(leaves) > NAMED else ""
-    return Step(0, "start", (", ".join(leaves[:NAMED]) or graph.title) + more)
+    return Step(0, "start", listed(leaves) or graph.title)
+
+
+def listed(words: list[str]) -> str:
+    """The first ones, and how many there are besides."""
+    return ", ".join([*words[:NAMED], *([f"and {len(words) - NAMED} more"] if len(words) > NAMED else [])])
 
 
 def forward(graph: GraphData, v: Vertex) -> Step:
@@ -203,8 +207,7 @@ def amount_text(x: Numbers, graph: GraphData) -> str:
     text = x.text(graph.look.digits)
     if x.scalar or x.elements:
         return text
-    rms = x.magnitude(graph.look.digits) if x.rms is not None else text
-    return f"{x.shape_text()}, " + (f"rms {rms}" if x.rms is not None else text)
+    return f"{x.shape_text()}, " + (text if x.rms is None else f"rms {x.magnitude(graph.look.digits)}")
 
 
 def end(graph: GraphData) -> Step:
@@ -213,10 +216,9 @@ def end(graph: GraphData) -> Step:
         return Step(0, "end", "; ".join(graph.notes) or "nothing flows back")
     found = [f"{gradient_name(graph, v)} = {amount_text(v.gradient, graph)}" for v in graph.nodes
              if v.kind == "Variable" and v.gradient]  # fmt: skip
-    more = f", and {len(found) - NAMED} more" if len(found) > NAMED else ""
     boxes = any([v.fold and v.fold.variables for v in graph.nodes])
     none = "all Variables are in folded boxes" if boxes else "no Variable is drawn"
-    return Step(0, "end", (", ".join(found[:NAMED]) or none) + more)
+    return Step(0, "end", listed(found) or none)
 
 
 Receiver = tuple[int | None, int | None]  # a node, and which of its results if it has several

@@ -109,11 +109,10 @@ class Tree:
                 continue
             deep = len(below) >= 4 * DEEP and not known and bool(node.operands)
             yield self.line(node, row, lead, known, deep)
-            if known or deep:
-                self.later += [node.id] if deep else []
-                continue
-            self.seen.add(node.id)
-            stack += reversed(list(self.children(node, below)))
+            self.later += [node.id] if deep else []
+            if not (known or deep):
+                self.seen.add(node.id)
+                stack += reversed(list(self.children(node, below)))
 
     def children(self, node: Vertex, below: str) -> Iterator[tuple[Vertex | None, Operand | None, str, str]]:
         """The entries of the operands. Operands that are all known leaves share a line."""
@@ -159,9 +158,8 @@ class Tree:
         if row is not None and row.note.startswith("broadcast"):
             notes.append(row.note)
         text += f"  ({', '.join(notes)})" if notes else ""
-        if carried.gradient is None:
+        if (gradient := carried.gradient) is None:
             return TreeRow(text)
-        gradient = carried.gradient
         of, told, whole = carried.parts, "", gradient.text(self.digits)
         if of and self.is_lesson:
             told, whole = sum_text(of, carried.of_parts, gradient, self.digits)
