@@ -65,6 +65,7 @@ from ..base.groups import grouped
 from .matching import CALL, PRODUCT, REDUCE, STACK, UFUNC, VIEW, Value, behind_views, call_of
 from .program import Program, new_value, results_of_call, transposed
 from .run.tiles import Improve, Phase
+from .trace.memory import cast
 
 FEW = 4  # sums with fewer terms are left alone
 
@@ -369,7 +370,7 @@ class Phases:
         nothing: tuple[list[Value], list[Value], bool] = ([], [], False)
         if v.layout is not None or any([(x.args[0] if is_transposed(x) else x).layout is not None for x in v.args]):
             return nothing
-        if v.kind == UFUNC or is_cast(v) or is_where(v):
+        if v.kind == UFUNC or is_of_elements(v):
             if not shape or shape[0] != n or any([is_transposed(x) for x in v.args]):
                 return nothing
             sliced = [x for x in v.args if len(x.shape) == len(shape) and x.shape[0] == n]
@@ -418,14 +419,10 @@ class Phases:
         return user not in inside or v not in self.need[user][0]
 
 
-def is_cast(v: Value) -> bool:
-    """x.astype(dtype)?"""
-    return v.kind == CALL and v.options is not None and v.options[:1] == ("astype",)
-
-
-def is_where(v: Value) -> bool:
-    """np.where(mask, x, y)? (The rule of max has one.)"""
-    return v.kind == CALL and call_of(v, v.args)[0] is np.where and len(call_of(v, v.args)[1]) == 3
+def is_of_elements(v: Value) -> bool:
+    """x.astype(dtype), or np.where(mask, x, y)? (The rule of max has one.)"""
+    function, args, _ = call_of(v, v.args)
+    return v.kind == CALL and (function is cast or (function is np.where and len(args) == 3))
 
 
 def is_threaded(v: Value) -> bool:

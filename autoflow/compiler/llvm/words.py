@@ -22,7 +22,7 @@ from ...table.indexing import is_basic
 from ..matching import CALL, CONSTANT, REDUCE, UFUNC, VIEW, Value, behind_views, call_of
 from ..passes import COPIES
 from ..run.buffers import types_of
-from ..trace.memory import set_items
+from ..trace.memory import cast as cast_array, set_items
 from ..trace.tape import holds
 from .engine import has_fma
 from .functions import CODES, HELPERS, IRText, Lanes, is_float, type_of
@@ -34,18 +34,15 @@ ROWS: dict[Any, tuple[str, Row]] = {}
 
 
 def written(for_floats: str, for_integers: str = "") -> Row:
-    """One instruction as it is written: {0} and {1} are the operands, {one} and {zero} numbers of their ``kind``."""
+    """One instruction as it is written: {0} and {1} are the operands, {one} and {zero} numbers of their ``kind``. A
+    word alone takes two operands. (With NaN a comparison is false, and ≠ is true.)"""
 
     def row(m: Lanes, *a: str) -> str:
         form = for_floats if m.is_float else for_integers
+        form = form if "{" in form else form + " {kind} {0}, {1}"
         return m.t.let(form.format(*a, kind=m.kind, one=m.c(1), zero=m.c(0)))
 
     return row
-
-
-def instruction(for_floats: str, for_integers: str = "") -> Row:
-    """One instruction of two operands. (With NaN a comparison is false, and ≠ is true.)"""
-    return lambda m, x, y: m.op(for_floats if m.is_float else for_integers, x, y)
 
 
 def intrinsic(name: str) -> Row:
@@ -95,10 +92,10 @@ def against_infinity(word: str) -> Row:
 
 # fmt: off
 ROWS.update({
-    np.add:           ("fi", instruction("fadd", "add")),
-    np.subtract:      ("fi", instruction("fsub", "sub")),
-    np.multiply:      ("fi", instruction("fmul", "mul")),
-    np.divide:        ("f", instruction("fdiv")),
+    np.add:           ("fi", written("fadd", "add")),
+    np.subtract:      ("fi", written("fsub", "sub")),
+    np.multiply:      ("fi", written("fmul", "mul")),
+    np.divide:        ("f", written("fdiv")),
     np.negative:      ("fi", written("fneg {kind} {0}", "sub {kind} {zero}, {0}")),
     np.positive:      ("fi", lambda m, x: x),
     np.square:        ("fi", written("fmul {kind} {0}, {0}", "mul {kind} {0}, {0}")),
@@ -116,18 +113,18 @@ ROWS.update({
     np.minimum:       ("fi", extremum("ole", "sle", 0)),
     np.fmax:          ("fi", extremum("oge", "sge", -1)),
     np.fmin:          ("fi", extremum("ole", "sle", -1)),
-    np.equal:         ("fib", instruction("fcmp oeq", "icmp eq")),
-    np.not_equal:     ("fib", instruction("fcmp une", "icmp ne")),
-    np.less:          ("fi", instruction("fcmp olt", "icmp slt")),
-    np.less_equal:    ("fi", instruction("fcmp ole", "icmp sle")),
-    np.greater:       ("fi", instruction("fcmp ogt", "icmp sgt")),
-    np.greater_equal: ("fi", instruction("fcmp oge", "icmp sge")),
-    np.logical_and:   ("b", instruction("", "and")),
-    np.logical_or:    ("b", instruction("", "or")),
-    np.logical_xor:   ("b", instruction("", "xor")),
-    np.bitwise_and:   ("bi", instruction("", "and")),
-    np.bitwise_or:    ("bi", instruction("", "or")),
-    np.bitwise_xor:   ("bi", instruction("", "xor")),
+    np.equal:         ("fib", written("fcmp oeq", "icmp eq")),
+    np.not_equal:     ("fib", written("fcmp une", "icmp ne")),
+    np.less:          ("fi", written("fcmp olt", "icmp slt")),
+    np.less_equal:    ("fi", written("fcmp ole", "icmp sle")),
+    np.greater:       ("fi", written("fcmp ogt", "icmp sgt")),
+    np.greater_equal: ("fi", written("fcmp oge", "icmp sge")),
+    np.logical_and:   ("b", written("", "and")),
+    np.logical_or:    ("b", written("", "or")),
+    np.logical_xor:   ("b", written("", "xor")),
+    np.bitwise_and:   ("bi", written("", "and")),
+    np.bitwise_or:    ("bi", written("", "or")),
+    np.bitwise_xor:   ("bi", written("", "xor")),
     np.logical_not:   ("b", written("", "xor {kind} {0}, {one}")),
     np.invert:        ("b", written("", "xor {kind} {0}, {one}")),
     np.isnan:         ("f", written("fcmp uno {kind} {0}, {0}")),
@@ -241,10 +238,8 @@ def fits(number: Any, dtype: Any) -> bool:
 def of_call(v: Value) -> Element | None:
     """np.where, x.astype, x.copy, np.clip."""
     result = CODES[v.dtype]
-    if v.options is not None and v.options[:1] == ("astype",) and len(v.options) == 2:
-        return Element(lambda m, x: x, v.args, (result,), result)
     function, args, options = call_of(v, v.args)
-    if function in COPIES and isinstance(args[0], Value) and args[0].shape == v.shape:
+    if function in (cast_array, *COPIES) and isinstance(args[0], Value) and args[0].shape == v.shape:
         return Element(lambda m, x: x, args[:1], (result,), result)
     if options or len(args) != 3 or any([not isinstance(a, (Value, int, float)) for a in args]):
         return None

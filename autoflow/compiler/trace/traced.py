@@ -281,8 +281,7 @@ class Traced(DuckArray):
             return self.copy(order)
         how: Any = dtype, order, casting
         call = memory.write_down(lambda x: memory.cast(x, *how), memory.cast, (Nth(0), *how), {})
-        value = self.tape.program.call(call, (self.expr,), ("astype", dtype), ("astype", order, casting))
-        return self.tape.new_traced(value)
+        return self.tape.new_traced(self.tape.program.call(call, (self.expr,), how, memory.cast))
 
     def copy(self, order: str = "C") -> Any:
         """As in NumPy."""
