@@ -23,14 +23,12 @@ from .run.buffers import Plan
 from .run.scalars import Slots, of_numbers
 from .run.tiles import Improve
 
-ONLY_LLVM = 'af.compile(f, {name}=...) is an option of loops of our own: say engine="llvm" as well.'
-
 
 def options(how: dict[str, Any]) -> dict[str, Any]:
     """Raise ValueError for options of other engines."""
     for name in ("cache", "own_functions"):
         if how[name]:
-            raise ValueError(ONLY_LLVM.format(name=name))
+            raise ValueError(f'af.compile(f, {name}=...) is an option of loops of our own: say engine="llvm".')
     return {}
 
 

@@ -19,6 +19,7 @@ from ...base import pytree
 from ...base.errors import CompileError
 from ...base.lazy import load_package
 from ...nodes.nodes import Array, value_of
+from .. import engine as numpy_engine
 from ..compiled import Compiled, P, R, wants_nodes
 from ..matching import CAPTURED, CONSTANT, INPUT, ITEM
 from ..program import Program
@@ -44,9 +45,7 @@ def options(how: dict[str, Any]) -> dict[str, Any]:
     load_package("jax", MISSING)
     if how["checkpointing"] is not None:
         raise ValueError('checkpointing is not for engine="jax": there XLA decides what is computed again')
-    if how["cache"] is not None or how["own_functions"]:
-        raise ValueError('cache and own_functions are for engine="llvm"')
-    return {}
+    return numpy_engine.options(how)
 
 
 def prepare(program: Program, how: dict[str, Any]) -> Callable[[], XlaPlan]:

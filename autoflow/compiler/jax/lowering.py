@@ -24,6 +24,7 @@ import numpy as np
 from ...base.errors import CompileError
 from ...table.facts import RAISING
 from ...table.indexing import is_basic
+from ...table.outside import PLAIN
 from ..matching import CALL, CAPTURED, CONSTANT, Array, Value, call_of
 from ..program import Program
 from ..run.buffers import checked_call, shape_buffer
@@ -273,9 +274,9 @@ class Lowering(Writer):
     def write_call(self, v: Value, *args: Any) -> Any:
         """Computed by JAX's functions; calls that they refuse, or answer with another shape, by NumPy."""
         try:
-            if is_cast(v):
-                raise LeftToNumPy("what does not fit into whole numbers is cast as NumPy does")
             function, operands, options = call_of(v, args)
+            if function is not cast and function not in PLAIN and is_cast(v):
+                raise LeftToNumPy("what does not fit into whole numbers is cast as NumPy does")
             is_watched = function in WATCHED and getattr(v.dtype, "kind", "f") in "fc"
             if v in self.program.checks and function not in FORMS and not is_watched:
                 raise LeftToNumPy("its shape depends on values, or it may raise an error")
@@ -391,8 +392,6 @@ class Lowering(Writer):
 
 DEFAULTS = {"casting": ("same_kind",), "dtype": (None,), "order": (None, "K"), "out": (None,), "subok": (True, False),
             "kind": (None, "quicksort", "stable")}  # fmt: skip
-PLACES = frozenset({"argmax", "argmin", "argsort", "cast", "count_nonzero", "digitize", "matrix_rank", "nanargmax",
-                    "nanargmin", "searchsorted"})  # fmt: skip
 
 
 def is_right(v: Value, z: Any) -> bool:
@@ -402,8 +401,8 @@ def is_right(v: Value, z: Any) -> bool:
 
 
 def is_cast(v: Value) -> bool:
-    """Does the call turn other numbers into whole ones? JAX takes the nearest ones."""
-    is_whole = v.kind == CALL and v.name not in PLACES and v.dtype is not None and v.dtype.kind in "iu"
+    """Does the call turn other numbers into whole ones, other than places or counts? JAX takes the nearest ones."""
+    is_whole = v.kind == CALL and v.dtype is not None and v.dtype.kind in "iu"
     return is_whole and any([x.dtype is not None and x.dtype.kind in "fc" for x in v.args])
 
 
