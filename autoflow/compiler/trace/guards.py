@@ -154,9 +154,9 @@ class Guards:
                 self.numbers += [(child, own, name, v) for name, v in own.items() if reachable.is_number(v)]
         ready = [edge for edge in self.waiting if self.is_named(edge[1][1])]
         self.waiting = [edge for edge in self.waiting if not self.is_named(edge[1][1])]
-        for (_, is_handed_on, name), (*edge, child) in self.doors.items():
+        for (_, is_handed_on, name), (x, container, key, child) in self.doors.items():
             if is_handed_on and (name is None or self.is_named(name)):
-                ready += self.look_into(child, *edge, is_handed_on=True)
+                ready += self.look_into(child, x, container, key, is_handed_on=True)
         if ready:
             self.search([], ready)
 
@@ -164,13 +164,14 @@ class Guards:
         """New edges into a module, for the names in the code of the function ``x`` that finds it there, or for all
         names found by now. Raises CompileError for a door to something that no guard can check."""
         names: Set[str] = self.named
-        attributes, where = names, f"by {item_name(container, key)}"
-        if isinstance(x, types.FunctionType):
-            where += f", in {x.__qualname__}, at {x.__code__.co_filename}:{x.__code__.co_firstlineno}"
+        attributes = names
         if not is_handed_on:
             of_code = reachable.names_of(x.__code__)
             names, attributes = of_code.all, set() if is_foreign(x.__globals__.get("__name__")) else of_code.attributes
         if not self.is_recorded and (what := reachable.door_to(child, attributes)):
+            where = f"by {item_name(container, key)}"
+            if isinstance(x, types.FunctionType):
+                where += f", in {x.__qualname__}, at {x.__code__.co_filename}:{x.__code__.co_firstlineno}"
             raise CompileError(
                 f"the compiled function {what} ({where}): what it finds would stay the same in every later call. Pass "
                 f"it as an argument, {WAY_OUT}."
