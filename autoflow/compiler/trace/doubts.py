@@ -83,7 +83,7 @@ FILTERING = frozenset({"catch_warnings", "simplefilter", "filterwarnings", "rese
 
 KNOWN = frozenset({  # answered from shape and dtype, or for our own code alone
     "shape", "dtype", "ndim", "size", "itemsize", "nbytes", "device", "expr", "yields_to", "is_number", "eager_class",
-    "__len__", "__iter__", "__array_namespace__", "is_asked_by_us", "begin",
+    "__len__", "__iter__", "__array_namespace__", "is_asked_by_us",
 })  # fmt: skip
 
 

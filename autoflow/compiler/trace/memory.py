@@ -122,12 +122,12 @@ def write(x: Any, new: Any) -> None:
         raise into_outside()
     if x.is_number:
         raise TypeError(f"a {x.dtype} number cannot be written into")
-    if root(x).borrowed:
+    if getattr(root(x), "borrowed", False):
         raise CompileError(
             f"{caller()} writes into an argument of a compiled function, or into an array from outside of it: its "
             f"caller would see that in the first call only. Make a new array: x = x + 1 instead of x += 1."
         )
-    if root(x).shared:
+    if getattr(root(x), "shared", False):
         raise CompileError(
             f"{caller()} writes in place into an array whose memory a call may still look into, and a compiled "
             f"function would need to know how: make a new array (a = a + b instead of a += b), or say "
@@ -153,10 +153,10 @@ def write(x: Any, new: Any) -> None:
 def dummy_of(x: Any) -> Array:
     """An array without numbers, laid out in memory as x would be."""
     chain = [x]
-    while chain[-1].memory is None and chain[-1].source is not None:
+    while not hasattr(chain[-1], "memory") and chain[-1].source is not None:
         chain.append(chain[-1].source)
     for part in reversed(chain):
-        if part.memory is None:
+        if not hasattr(part, "memory"):
             part.memory = np.empty_like(part.held) if part.source is None else part.viewed(part.source.memory)
     return x.memory
 

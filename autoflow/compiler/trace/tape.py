@@ -170,7 +170,7 @@ class Tape:
     def new_traced(self, value: Value, view_of: Traced | None = None, take: Any = None) -> Traced:
         """A new array object for that value; in the memory of another one, if it is the view ``take(view_of)``."""
         x = Traced()
-        x.begin(value, self, view_of, take)
+        x.now, x.tape, x.held, x.source, x.time = value, self, value.sample, view_of, self.writes
         if isinstance(x.held, np.ndarray) and not x.held.flags.num & WRITEABLE:
             x.borrowed = True  # as ``x.imag`` of real numbers: NumPy refuses the write
         elif not isinstance(x.held, np.ndarray) and value.args and gives_object([a.sample for a in value.args], x.held):
@@ -180,7 +180,8 @@ class Tape:
             )
         self.alive.append(ref(x))
         if view_of is not None:
-            view_of.under = True
+            x.viewed = take
+            x.under = view_of.under = True
         return x
 
     def borrow(self, value: Value) -> Traced:

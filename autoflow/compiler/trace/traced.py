@@ -77,22 +77,17 @@ class Traced(DuckArray):
         "__weakref__", "borrowed", "held", "memory", "now", "shared", "source", "tape", "time", "under", "viewed",
     )  # fmt: skip
     takes_primitives = True  # kernels ask us, as NumPy's functions do: table/table.py
+    borrowed: bool  # does its memory belong to the caller, or to somebody outside? Then it is not written into.
+    held: Any  # the recorded array, which lives as long as we do
+    memory: Any  # see memory.py: dummy_of
+    now: Value  # what it was when it was last asked
+    time: int  # how many writes there had been in the recording by then
+    shared: bool  # does a call look into this memory in a way that we do not know? Then it is not written into.
+    source: Traced | None  # of a view: the array that it looks into
+    viewed: Any  # of a view: the function that takes it
+    tape: Any  # tape.Tape: the recording that we are part of
     refuse_number, refuse_layout = staticmethod(refuse_number), staticmethod(layout_refused)
-
-    def begin(self, value: Value, tape: Any, source: Traced | None = None, viewed: Any = None) -> None:
-        """What ``__init__`` would do: nodes are made without one.
-
-        now : what it was when it was last asked, and held, its recorded array, which lives as long as we do.
-        time : how many writes there had been in the recording, the ``tape``, by then.
-        source, viewed : of a view, the array that it looks into and the function that takes it.
-        borrowed : does its memory belong to the caller, or to somebody outside? Then it is not written into.
-        shared : does a call look into this memory in a way that we do not know? Then it is not written into.
-        under : is there a node or view on top of it?
-        memory : see memory.py, dummy_of.
-        """
-        self.now, self.held, self.tape, self.time = value, value.sample, tape, tape.writes
-        self.source, self.viewed, self.under = source, viewed, source is not None
-        self.borrowed, self.shared, self.memory = False, False, None
+    under: bool  # is there a node or view on top of it?
 
     @staticmethod
     def adopt(x: Any, like: Traced) -> Any:
@@ -106,7 +101,7 @@ class Traced(DuckArray):
     @property
     def is_number(self) -> bool:
         """0-d results are, but those of nodes; powers have other last bits."""
-        return isinstance(self.expr.sample, np.generic) and not self.under
+        return isinstance(self.expr.sample, np.generic) and not getattr(self, "under", False)
 
     @property
     def expr(self) -> Value:
@@ -340,8 +335,8 @@ class Traced(DuckArray):
         kind = args[0] if args else options.get("type")
         if isinstance(kind, type) and issubclass(kind, Traced):
             x = object.__new__(kind)
-            Traced.begin(x, self.expr, self.tape, self, memory.itself)
-            self.under = True
+            x.now, x.time, self.under = self.expr, self.time, True
+            x.held, x.tape, x.under, x.source, x.viewed = self.held, self.tape, True, self, memory.itself
             return x
         if not args and not options:
             return self if self.is_number else self.tape.new_traced(self.expr, self, memory.itself)
