@@ -41,13 +41,8 @@ QUESTIONS = {
     "index": "an index, a range, a shape", "contains": "the question `in`", "round": "round(x)",
     "trunc": "math.trunc(x)",
 }  # fmt: skip
-TOLD = (
-    "__dlpack__",
-    "__dlpack_device__",
-    "__setstate__",
-    "__getstate__",
-    "__sizeof__",
-)  # and, below, all methods that are no function
+# Of the other methods, below, those refuse that are no function of NumPy.
+TOLD = "__dlpack__", "__dlpack_device__", "__setstate__", "__getstate__", "__sizeof__"
 NESTED = (list, tuple, dict, slice)
 CLASS: Any = vars(object)["__class__"]  # what every object has
 

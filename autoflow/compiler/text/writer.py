@@ -2,9 +2,9 @@
 
 Values are taken in order, each by the method for its kind; whatever cannot be written is reported at once, by name. A
 language is a subclass of :class:`Writer` with ``write_input``, ``write_constant`` and ``write_captured``, and with
-``write_call`` for all values that are a call of NumPy: :func:`call_of` gives the function and its arguments. It
-may have a method for another kind, too, as ``write_reduce``. A method gets the value and what its operands were written
-as, and returns what the value is written as.
+``write_call`` for all values that are a call of NumPy: :func:`~..matching.call_of` gives the function and its
+arguments. It may have a method for another kind, too, as ``write_reduce``. A method gets the value and what its
+operands were written as, and returns what the value is written as.
 """
 
 from __future__ import annotations

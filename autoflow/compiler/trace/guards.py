@@ -154,9 +154,9 @@ class Guards:
                 self.numbers += [(child, own, name, v) for name, v in own.items() if reachable.is_number(v)]
         ready = [edge for edge in self.waiting if self.is_named(edge[1][1])]
         self.waiting = [edge for edge in self.waiting if not self.is_named(edge[1][1])]
-        for (_, is_handed_on, name), (*edge, child) in self.doors.items():
+        for (_, is_handed_on, name), (x, container, key, child) in self.doors.items():
             if is_handed_on and (name is None or self.is_named(name)):
-                ready += self.look_into(child, *edge, is_handed_on=True)
+                ready += self.look_into(child, x, container, key, is_handed_on=True)
         if ready:
             self.search([], ready)
 
