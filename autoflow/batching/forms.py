@@ -187,6 +187,8 @@ def align(layer: Layer, arrays: Any, cores: Any = None) -> tuple[list[Any], bool
 
 def ndim_of(x: Any) -> int:
     """The number of axes of anything that NumPy accepts as an array."""
+    if type(x) is Batched:
+        return x.inner.ndim - x.mapped
     if type(x) in (float, int):
         return 0
     return x.ndim if hasattr(x, "ndim") else np.ndim(x)
