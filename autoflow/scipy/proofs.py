@@ -33,15 +33,15 @@ ADVICE = "write it with functions that have a derivative, or use x.value if only
 SEARCH = "it searches in steps: use af.implicit.root, af.implicit.argmin, af.implicit.fixed_point or af.minimize"
 EQUATION = "use af.integrate.odeint, af.integrate.solve_ivp or af.integrate.quad"
 INTEGRATE = "cubature ode complex_ode solve_bvp dblquad nquad quad_vec tplquad"
-POWERS = ".boxcox", ".yeojohnson"  # these search for a power only if none is given
+POWERS = "boxcox", "yeojohnson"  # these search for a power only if none is given
 FITS = "boxcox boxcox_normmax fit ppcc_max yeojohnson yeojohnson_normmax"
 
 
-def remedy(name: str) -> str:
-    """What to use instead of a function that a copy would unroll; empty for any other."""
+def remedy(name: str, power: Any = None) -> str:
+    """What to use instead of a function that a copy would unroll; empty for any other. ``power``: its lmbda."""
     home, _, last = name.rpartition(".")
     is_search = home == "scipy.optimize" and not (last.startswith("rosen") or last == "linear_sum_assignment")
-    if is_search or (home == "scipy.stats" and last in FITS.split()):
+    if is_search or (home == "scipy.stats" and last in FITS.split() and (power is None or last not in POWERS)):
         return SEARCH
     return EQUATION if home == "scipy.integrate" and last in INTEGRATE.split() else ""
 
@@ -50,8 +50,7 @@ def check_proof(theirs: Any, name: str, args: Any, options: Any) -> str:
     """Raise NoRuleError if a copy of the function may not be used: found once for each kind of arguments. "plain" if
     the result has no floating-point numbers, and so no derivative to lose; "flat" if it does not change here, but may
     do so elsewhere: that is checked in each call."""
-    given = *args[1:2], options.get("lmbda")
-    if (said := remedy(name)) and (given[0] is None or not name.endswith(POWERS)):
+    if said := remedy(name, *args[1:2] or [options.get("lmbda")]):
         raise NoRuleError(f"{name} of a node has no derivative here: {said}")
     key = name, tuple(map(kind, args)), tuple([(k, kind(v)) for k, v in options.items()])
     if PROVED.get(key, "flat") == "flat":

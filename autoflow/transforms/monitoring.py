@@ -288,7 +288,8 @@ def message(frame: types.FrameType, argument: str, result: str) -> str:
     with contextlib.suppress(ImportError):
         has = hasattr(importlib.import_module(f"{PACKAGE}.{module}"), name)
         advice = f"use {PACKAGE}.{module}.{name}" if has else f"{advice}, or with those of {PACKAGE}.{module}"
-        advice = importlib.import_module(f"{PACKAGE}.scipy.proofs").remedy(f"{module}.{name}") or advice
+        proofs = importlib.import_module(f"{PACKAGE}.scipy.proofs")
+        advice = proofs.remedy(f"{module}.{name}", frame.f_locals.get("lmbda")) or advice
     return (
         f"{module}.{name} was given a node with a history ({argument}), and returned {result}, at "
         f"{where(place)}: {advice}; or give it x.value, if no gradient is wanted"
