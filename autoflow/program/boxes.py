@@ -61,7 +61,14 @@ class Boxes:
         self.origins: dict[tuple[Path, int, int], Key] = {}
         self.known: dict[tuple[int, int, bool], Path] = {}
         self.outer: dict[Key, Key | None] = {}  # the box around each
-        self.paths = {id(r): self.path_of(r) for r in sorted(records, key=lambda r: int(r.number))}
+        in_order = sorted(records, key=lambda r: int(r.number))
+        last: Any = getattr(in_order[-1], "place", None) if in_order else None
+        while getattr(last, "parent", None) is not None:
+            last = last.parent
+        self.calls.update(
+            {id(last.first or last): ()} if type(last) is Activation else {}
+        )  # in it is all but other threads
+        self.paths = {id(r): self.path_of(r) for r in in_order}
         self.prune([self.paths[id(r)] for r in records if getattr(r, "place", None) is not None])
 
     def around(self, record: Any) -> tuple[tuple[str, Key], ...]:
@@ -87,7 +94,7 @@ class Boxes:
             before = self.at(*where) if where is not None and where[0] is not None else ()
             n = place_of_scope(before, path)
             path = (*path[:n], key, *path[n:])
-        path = self.in_one(path)
+        path = self.in_one(path) if path else path
         if path and place is not None and id(record) not in self.program.parts:
             self.boxes[path[-1]].seen[run_of(place, record.last)] += 1
         return path
@@ -135,7 +142,7 @@ class Boxes:
         waiting, call = [], place
         while call is not None and id(call) not in self.calls:
             waiting.append(call)
-            call = call.parent and call.parent.whole
+            call = call.parent and (call.parent.first or call.parent)
         for one in reversed(waiting):  # no recursion: programs have their own
             self.calls[id(one)] = self.new_call(one, self.at(one.parent, one.call, not runs_later(one)))
         return self.calls[id(place)]

@@ -28,6 +28,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, reduce
+from itertools import pairwise
 from types import MappingProxyType
 from typing import Any
 
@@ -209,7 +210,8 @@ class Titles:
         self.variables = variables  # and the variables that hold them, where it is not known
         self.given: dict[int, str | None] = {}  # id -> the name, asked for once
         self.long: set[int] = set()  # ids of records whose expression is too long to be a part of another
-        self.names = Counter(self.program.names.values())
+        self.names = set(self.program.names.values())
+        self.twice = {a for a, b in pairwise(sorted(self.program.names.values())) if a == b}  # in several calls
         self.letters: dict[int, dict[str, Any]] = {}  # id of a record -> name in its expression -> whose, and its space
         self.known: dict[int, str] = {}  # id -> expression
         self.terms: dict[Any, Any] = {}  # record -> the same in LaTeX; kept here by formulas,
@@ -274,7 +276,7 @@ class Titles:
         for x in record.operands:
             name = self.known.get(id(x)) or self.given.get(id(x))
             if name and id(x) not in self.long:
-                space = self.program.keys[id(x)][0] if id(x) in self.program.keys and self.names[name] > 1 else None
+                space = self.program.keys[id(x)][0] if id(x) in self.program.keys and name in self.twice else None
                 pairs += self.letters.get(id(x), {name: (id(x), space)}).items()
         self.letters[id(record)] = found = dict(pairs)
         is_here = [space is None or space == space_of(record.place, name) for name, (_, space) in pairs]
@@ -325,9 +327,10 @@ class Titles:
         if id(x) in self.known:
             return self.known[id(x)]
         is_plain = not (isinstance(x, Node) or hasattr(x, "node_name"))
-        if is_plain or (isinstance(x, Node) and x.name.startswith("const_") and not self.name(x)):
+        name = None if is_plain else self.name(x)
+        if is_plain or (not name and isinstance(x, Node) and x.name.startswith("const_")):
             return literal(x.value if isinstance(x, Node) else x)  # a number says more than its automatic name
-        return self.name(x) or str(x.node_name if hasattr(x, "node_name") else x.name)
+        return name or str(x.node_name if hasattr(x, "node_name") else x.name)
 
     def name(self, x: Any) -> str | None:
         """The name that the user gave to ``x``, or has for it."""
