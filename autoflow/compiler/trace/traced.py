@@ -196,8 +196,10 @@ class Traced(DuckArray):
         tape = self.tape
         if method == "__call__" and not options and ufunc.nout == 1:
             values = tuple([tape.value(x) for x in inputs])
-            if values[0].dtype is None and values[-1].dtype is None and ufunc in SIGNS and is_operator(4):
-                return tape.call(SIGNS[ufunc], inputs, fixed=True, raises=True)
+            if values[0].dtype is None and ufunc in SIGNS and is_operator(4):  # 1j + np.float64(2) is Python's, too
+                last = values[-1].dtype
+                if last is None or (type(values[0].sample) is complex and isinstance(values[-1].sample, float)):
+                    return tape.call(SIGNS[ufunc], inputs, fixed=True, raises=True)
             if ufunc is np.square and self.is_number and self.dtype.kind == "c":  # other last bits than of a 0-d array
                 return tape.call(ufunc, inputs, fixed=True)
             if ufunc.signature is None:
