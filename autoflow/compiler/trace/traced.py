@@ -213,10 +213,9 @@ class Traced(DuckArray):
             return False
         first, last = samples = [self.tape.value(x).sample for x in (operands * 2)[:2]]
         if ufunc in (np.multiply, np.absolute) and np.result_type(*samples).kind == "c":
-            return True  # 1j + np.float64(2) is Python's, too
-        return type(first) in NUMBERS and (
-            type(last) in NUMBERS or (type(first) is complex and type(last) is np.float64)
-        )
+            return True
+        pythons = (*NUMBERS, np.float64) if type(first) is complex else NUMBERS  # as 1j + np.float64(2)
+        return type(first) in NUMBERS and type(last) in pythons
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
         if any([issubclass(t, NodeRole) or hasattr(t, "batch_layer") for t in types]):
