@@ -113,9 +113,8 @@ def entries(tree: Any, step: str = "") -> list[tuple[str, Any]]:
     """
     if not is_container(tree):
         return [(step, tree)]
-    cached = functools.cached_property
-    attributes, kind = getattr(tree, "__dict__", {}), type(tree)
-    own = [(k, x) for k, x in attributes.items() if not isinstance(getattr(kind, k, None), cached)]
+    attributes, cached = getattr(tree, "__dict__", {}), functools.cached_property
+    own = [(k, x) for k, x in attributes.items() if not isinstance(getattr(type(tree), k, None), cached)]
     below = [*children(tree), *[(f".{k}", x) for k, x in own]]
     return [(step, tree), *[entry for step, child in below for entry in entries(child, step)]]
 

@@ -91,7 +91,7 @@ class Parts:
             total[j] = add_gradients(total[j], g) if j in total else g
         return Parts(total)
 
-    def copy(self) -> Array:
+    def copy(self, order: str = "K") -> Array:
         """The gradient to show: no single part is "the" gradient."""
         return np.full((), np.nan)
 

@@ -119,7 +119,7 @@ def read_grad(holder: Any, dtype: Any) -> Array | None:
     if (type(g) is np.ndarray and g.dtype == dtype and is_alone(g, 2)) or hasattr(g, "family"):
         shown = g
     else:
-        shown = without_history(cast_gradient(g, dtype)).copy() if hasattr(g, "copy") else np.array(g, dtype)
+        shown = without_history(cast_gradient(g, dtype)).copy(order="K") if hasattr(g, "copy") else np.array(g, dtype)
     holder._shown_grad, holder._raw_grad = np.asarray(shown) if isinstance(shown, np.generic) else shown, None
     return holder._shown_grad
 

@@ -35,6 +35,7 @@ READ = {
     "sum": lambda x, o: (np.tanh(x) * 0.1).sum(axis=0).ravel(o), "times one": lambda x, o: (x * 1.0).ravel(o),
     "two": lambda x, o: (x[:, ::-1] + x).ravel(o), "cumsum": lambda x, o: np.cumsum(x, axis=1).ravel(o),
     "jacobian": lambda x, o: (j := af.jacobian(lambda v: np.tanh(x[0] @ v))(x[0, 0]), j.ravel(o)),
+    "a gradient": lambda x, o: (v := af.Variable(x), np.sum(v * v).backward(), v.grad.ravel(o))[2],
     "results": lambda x, o: (x * 2.0, np.tanh(x.T), x, x[:2], np.sum(x, axis=1)),
 }  # fmt: skip
 

@@ -259,7 +259,7 @@ class Tape:
     def view_of_number(self, function: Callable[..., Any], x: Traced, args: Any, options: Any) -> Any:
         """The same for a NumPy number, which cannot be written into: it is the number, or a new array."""
         sample = function(x.expr.sample, *args, **options)
-        if isinstance(sample, np.generic):
+        if not isinstance(sample, np.ndarray):
             same = function in SAME_ORDER | PERMUTING
             return self.new_traced(x.expr) if same else self.call(function, (x, *args), options)
         if function is np.broadcast_to and sample.shape:

@@ -21,17 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from ...backends.duck_arrays import (
-    NP,
-    SIGNS,
-    DuckArray,
-    flags_of,
-    flat,
-    map_leaves,
-    private,
-    run_masked,
-    store_results,
-)
+from ...backends.duck_arrays import SIGNS, DuckArray, flags_of, flat, map_leaves, private, run_masked, store_results
 from ...base.errors import CompileError
 from ...nodes.nodes import NodeRole
 from ...program.callers import caller
@@ -69,11 +59,6 @@ def plain_axes(given: dict[str, Any], dtype: Any, usual: Any = None) -> tuple[An
 def power_of_arrays(x: Any, y: Any) -> Any:
     """``x**y``, not of numbers."""
     return operator.pow(*[np.asarray(v) if isinstance(v, np.generic) else v for v in (x, y)])
-
-
-def is_operator(depth: int) -> bool:
-    """Was the ufunc called by an operator, ``depth`` calls up? Those of Python's numbers compute otherwise."""
-    return sys._getframe(depth + 1).f_globals.get("__name__") == DuckArray.__module__
 
 
 def assign(x: Any, new: Any) -> None:
@@ -195,9 +180,9 @@ class Traced(DuckArray):
     def _ufunc(self, ufunc: np.ufunc, method: str, inputs: Any, options: Any) -> Any:
         tape = self.tape
         if method == "__call__" and not options and ufunc.nout == 1:
-            values = tuple([tape.value(x) for x in inputs])
-            if values[0].dtype is None and values[-1].dtype is None and ufunc in SIGNS and is_operator(4):
+            if type(self.held) is not np.ndarray and ufunc in SIGNS and self.are_special(ufunc, inputs):
                 return tape.call(SIGNS[ufunc], inputs, fixed=True, raises=True)
+            values = tuple([tape.value(x) for x in inputs])
             if ufunc is np.square and self.is_number and self.dtype.kind == "c":  # other last bits than of a 0-d array
                 return tape.call(ufunc, inputs, fixed=True)
             if ufunc.signature is None:
@@ -216,6 +201,21 @@ class Traced(DuckArray):
             return memory.write(inputs[0], tape.call(memory.update_at, (ufunc, *inputs), fixed=True, raises=True))
         fixed = method in ("__call__", "accumulate", "outer")
         return tape.call(ufunc if method == "__call__" else getattr(ufunc, method), inputs, options, fixed=fixed)
+
+    def are_special(self, ufunc: np.ufunc, operands: Any) -> bool:
+        """Does an operator of these compute otherwise than the ufunc: of complex numbers, or numbers of Python's?"""
+        if sys._getframe(6).f_globals.get("__name__") != DuckArray.__module__:  # behind three guards
+            return False
+        if ufunc is np.multiply and any([isinstance(x, Sequence) and hasattr(x, "__mul__") for x in operands]):
+            operator.index(self.held)  # only whole numbers repeat a list or text
+            raise refuse_number("a list or text times a number")
+        if not all([getattr(x, "is_number", isinstance(x, (np.generic, *NUMBERS))) for x in operands]):
+            return False
+        first, last = samples = [self.tape.value(x).sample for x in (operands * 2)[:2]]
+        if ufunc in (np.multiply, np.absolute) and np.result_type(*samples).kind == "c":
+            return True
+        pythons = (*NUMBERS, np.float64) if type(first) is complex else NUMBERS  # as 1j + np.float64(2)
+        return type(first) in NUMBERS and type(last) in pythons
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
         if any([issubclass(t, NodeRole) or hasattr(t, "batch_layer") for t in types]):
@@ -252,7 +252,7 @@ class Traced(DuckArray):
                 if how is not None and function in REDUCTIONS:
                     return tape.new_traced(tape.program.reduce(REDUCTIONS[function], x.expr, *how))
                 if how is not None and x.size and x.shape and x.dtype in (np.float64, np.float32):
-                    total: Any = NP.sum(x, axis=how[0], keepdims=how[1])  # as NumPy's mean of these
+                    total: Any = np.sum(x, axis=how[0], keepdims=how[1])  # as NumPy's mean of these
                     return np.divide(total, x.size // total.size)
             if function in VIEWS:
                 return tape.view(function, x, args[1:], options)
@@ -359,30 +359,6 @@ class Traced(DuckArray):
         if not args and not options:
             return self if self.is_number else self.tape.new_traced(self.expr, self, memory.itself)
         return self.tape.call(np.ndarray.view, (self, *args), options)
-
-
-def by_operator(name: str, function: Any, order: int = 1) -> None:
-    """An operator for complex numbers: NumPy's function of arrays gives other last bits."""
-    of_arrays = getattr(DuckArray, name)
-
-    def method(self: Traced, *others: Any) -> Any:
-        operands = (self, *others)
-        if isinstance(self.held, np.ndarray):  # most are
-            return of_arrays(self, *others)
-        if any([isinstance(x, Sequence) and hasattr(x, "__mul__") for x in others]):
-            operator.index(self.held)  # only whole numbers repeat a list or text
-            raise refuse_number("a list or text times a number")
-        are_numbers = all([getattr(x, "is_number", isinstance(x, (np.generic, *NUMBERS))) for x in operands])
-        if are_numbers and np.result_type(*[getattr(x, "dtype", type(x)) for x in operands]).kind == "c":
-            return self.tape.call(function, operands[::order], fixed=True)
-        return of_arrays(self, *others)
-
-    setattr(Traced, name, method)
-
-
-by_operator("__mul__", operator.mul)
-by_operator("__rmul__", operator.mul, -1)
-by_operator("__abs__", operator.abs)
 
 
 def _samples(args: Any) -> Any:

@@ -240,12 +240,13 @@ def test_a_number_and_an_array_without_axes_have_a_program_each(dtype, engine):
 
 @pytest.mark.parametrize("engine", ["numpy", "llvm", "jax"])
 def test_truth_values_of_python_compute_as_pythons(engine):
-    """What np.allclose and np.array_equal give is no number of NumPy's, and neither is its sum."""
+    """What np.allclose and np.array_equal give is no number of NumPy's, nor are their sum and 1j + x.sum()."""
     if engine != "numpy":
         pytest.importorskip({"llvm": "llvmlite"}.get(engine, engine))
     a, b = "np.allclose(x, x)", "np.array_equal(x, 2 * x)"
     texts = [f"{sign}{a}" for sign in "~-+"] + [f"{a} {sign} {b}" for sign in "+-*&|^<"]
     texts += [f"1 - {a}", f"abs({a})", f"{a} / 2", f"2.5 * {a} * x", f"sum([{a}, {b}, {a}])", f"np.add({a}, {b})", a]
+    texts += [f"(1j {sign} (x + 0.5).astype(float).sum()) * x" for sign in "+-*/"] + ["(1j + x[0].astype(float)).real"]
     for text in [*texts, f"operator.iadd(operator.iadd(0, {a}), {a})"]:
         f = eval(f"lambda x: {text}", {"np": np, "operator": operator})
         compiled = af.compile(f, engine=engine, verify=False)
