@@ -8,6 +8,7 @@ refuses with an error of its own what Python asks of numbers: ``refuse_number`` 
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
@@ -33,6 +34,7 @@ OPERATORS: dict[str, np.ufunc] = {
     "ge": np.greater_equal, "eq": np.equal, "ne": np.not_equal, "divmod": np.divmod,
 }  # fmt: skip
 UNARY = {"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": np.invert}
+SIGNS = {ufunc: getattr(operator, f"__{name}__") for name, ufunc in (OPERATORS | UNARY).items() if name != "divmod"}
 # The methods through which Python reads numbers, and the expression that calls each.
 QUESTIONS = {
     "bool": "if, and, or, not, while", "float": "float(x)", "int": "int(x)", "complex": "complex(x)",
@@ -153,7 +155,7 @@ class DuckArray:
     ) -> Any:
         """As in NumPy: without ``copy`` x itself, if its numbers have that dtype, and that order in memory."""
         dtype = named_dtype(dtype)
-        if not copy and dtype == self.dtype:
+        if not copy and dtype == self.dtype and not self.is_number:
             flags = as_strided(np.empty((), self.dtype), self.shape, self.strides).flags
             if order == "K" or (order != "F" and flags.c_contiguous) or (order != "C" and flags.f_contiguous):
                 return self
@@ -272,7 +274,13 @@ def by_function(name: str) -> Any:
     function: Any = getattr(np, name, None)
     if function is None:
         return refusing(f"x.{name}()")
-    return lambda self, *args, **options: function(self, *args, **options)
+
+    def method(self: DuckArray, *args: Any, **options: Any) -> Any:
+        if self.is_number and not hasattr(np.generic, name):
+            raise AttributeError(f"a number of NumPy has no attribute {name!r}")
+        return function(self, *args, **options)
+
+    return method
 
 
 for _name, _ufunc in OPERATORS.items():
