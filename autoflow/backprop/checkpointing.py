@@ -217,10 +217,17 @@ def _copy_argument(tree: Any) -> Any:
 PRODUCTS = {np.matmul, np.matvec, np.vecmat, np.vecdot, np.dot, np.inner, np.vdot, np.tensordot, indexed_sum}
 
 
-STRATEGIES: dict[str, Callable[[Any], bool]] = {  # which operations are computed again
-    "balanced": lambda node: bool(node.grad_fn.rule.elementwise or node.grad_fn.rule.view),
-    "products": lambda node: node.grad_fn.rule.function not in PRODUCTS,
-}
+def is_cheap(node: Any) -> bool:
+    """Is an operation elementwise, or a view?"""
+    return bool(node.grad_fn.rule.elementwise or node.grad_fn.rule.view)
+
+
+def is_no_product(node: Any) -> bool:
+    """Is an operation anything but a product of matrices?"""
+    return node.grad_fn.rule.function not in PRODUCTS
+
+
+STRATEGIES = {"balanced": is_cheap, "products": is_no_product}  # the operations that are computed again
 
 
 def checkpointing(strategy: Any = "balanced") -> listening:
