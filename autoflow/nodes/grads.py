@@ -119,7 +119,8 @@ def read_grad(holder: Any, dtype: Any) -> Array | None:
     if (type(g) is np.ndarray and g.dtype == dtype and is_alone(g, 2)) or hasattr(g, "family"):
         shown = g
     else:
-        shown = without_history(cast_gradient(g, dtype)).copy(order="K") if hasattr(g, "copy") else np.array(g, dtype)
+        how = {"order": "K"} if hasattr(type(g), "strides") else {}  # as it lies where it need not be copied
+        shown = without_history(cast_gradient(g, dtype)).copy(**how) if hasattr(g, "copy") else np.array(g, dtype)
     holder._shown_grad, holder._raw_grad = np.asarray(shown) if isinstance(shown, np.generic) else shown, None
     return holder._shown_grad
 
