@@ -20,7 +20,7 @@ from ..base.transformed import FunctionOfFunction
 from ..program.callers import is_foreign
 from ..table.bodies import names_in
 from . import second_runs
-from .snapshots import NOTES, NUMPYS_BITS, Snapshot, cell_value, others_run
+from .snapshots import MISSING, NOTES, NUMPYS_BITS, Snapshot, cell_value, others_run
 
 SEARCHED = 2000  # objects are looked at before a run that may be abandoned
 
@@ -130,30 +130,27 @@ class View:
 
     def __init__(self, f: types.FunctionType) -> None:
         self.function, self.code, self.defaults = weakref.ref(f), f.__code__, f.__defaults__
-        self.names, values = values_of(f)
-        self.values = [weakref.ref(x) if type(x) in (np.ndarray, types.FunctionType) else x for x in values]
+        self.values = [weakref.ref(x) if type(x) in (np.ndarray, types.FunctionType) else x for x in values_of(f)]
 
     def is_same(self, f: Any) -> bool:
         """Does this function refer to the same?"""
         if f is None or f.__code__ is not self.code or f.__defaults__ is not self.defaults or f.__dict__:
             return False
-        names, values = values_of(f)
         before = [x() if type(x) is weakref.ref else x for x in self.values]
-        return f.__kwdefaults__ is None and names == self.names and all(map(operator.is_, values, before))
+        return f.__kwdefaults__ is None and all(map(operator.is_, values_of(f), before))
 
 
-def values_of(f: types.FunctionType) -> tuple[list[str], list[Any]]:
-    """The names of the globals that a function finds; their values, and those of variables of outer functions."""
-    found = second_runs.Globals(f.__globals__, names_in(f.__code__)).found
-    return [*found], [*found.values(), *map(cell_value, f.__closure__ or ())]
+def values_of(f: types.FunctionType) -> list[Any]:
+    """The values of the globals that a function names (MISSING: there is none), and of variables of outer functions."""
+    scope = f.__globals__
+    return [scope.get(name, MISSING) for name in names_in(f.__code__)] + [*map(cell_value, f.__closure__ or ())]
 
 
 def is_plain(f: types.FunctionType) -> bool:
     """Does a function of the user's refer only to modules, numbers, arrays and functions?"""
     if not (second_runs.is_users(f) and is_plain_code(f.__code__)):
         return False
-    _, values = values_of(f)
-    return all([type(x) is types.FunctionType or is_end(x) for x in values]) and all(
+    return all([type(x) is types.FunctionType or x is MISSING or is_end(x) for x in values_of(f)]) and all(
         [second_runs.REFERENTS[type(x)] is second_runs.constant for x in f.__defaults__ or ()]
     )
 
