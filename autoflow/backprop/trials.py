@@ -20,7 +20,7 @@ from ..base.transformed import FunctionOfFunction
 from ..program.callers import is_foreign
 from ..table.bodies import names_in
 from . import second_runs
-from .snapshots import NOTES, NUMPYS_BITS, Snapshot, cell_value, others_run
+from .snapshots import MISSING, NOTES, NUMPYS_BITS, Snapshot, cell_value, others_run
 
 SEARCHED = 2000  # objects are looked at before a run that may be abandoned
 
@@ -92,13 +92,14 @@ def look(*roots: Any) -> Outlook:
         elif kind in FUNCTIONS_IN_C or issubclass(kind, FunctionOfFunction):
             codes.append(x if kind in FUNCTIONS_IN_C else kind)
     words = frozenset().union(*[words_of(f.__code__) for f in functions if second_runs.is_users(f)])
-    outlook = Outlook((*codes, *map(value_key, held)), words, others)
+    codes += map(value_key, held)
     if len(roots) == 1 and functions[:1] == [*roots] and all(map(is_plain, functions)):
         if len(SEEN) >= second_runs.MANY:
             SEEN.clear()
-        arrays = [(weakref.ref(x), x.shape) for x in others if type(x) is np.ndarray]
-        SEEN[roots[0].__code__] = [View(f) for f in functions], arrays, outlook.codes, words
-    return outlook
+        others = [x for x in others if type(x) is np.ndarray]  # the rest are variables, which plain code does not set
+        arrays = [(weakref.ref(x), x.shape) for x in others]
+        SEEN[roots[0].__code__] = [View(f) for f in functions], arrays, tuple(codes), words
+    return Outlook(tuple(codes), words, others)
 
 
 # ---------------------------------------------------------------- the same outlook as last time
@@ -113,10 +114,10 @@ def look_again(f: Any) -> Outlook | None:
     if seen is None:
         return None
     views, arrays, codes, words = seen
-    found: list[Any] = []
     for view in views:
-        if not view.is_same(f if view is views[0] else view.function(), found):
+        if not view.is_same(f if view is views[0] else view.function()):
             return None
+    found = []
     for ref, shape in arrays:
         if (x := ref()) is None or x.shape != shape:  # None: another thread has just put another one there
             return None
@@ -129,31 +130,27 @@ class View:
 
     def __init__(self, f: types.FunctionType) -> None:
         self.function, self.code, self.defaults = weakref.ref(f), f.__code__, f.__defaults__
-        self.names, values = values_of(f, [])
-        self.values = [weakref.ref(x) if type(x) in (np.ndarray, types.FunctionType) else x for x in values]
+        self.values = [weakref.ref(x) if type(x) in (np.ndarray, types.FunctionType) else x for x in values_of(f)]
 
-    def is_same(self, f: Any, found: list[Any]) -> bool:
-        """Does this function refer to the same? What there is to note of it is added to ``found``."""
+    def is_same(self, f: Any) -> bool:
+        """Does this function refer to the same?"""
         if f is None or f.__code__ is not self.code or f.__defaults__ is not self.defaults or f.__dict__:
             return False
-        names, values = values_of(f, found)
         before = [x() if type(x) is weakref.ref else x for x in self.values]
-        return f.__kwdefaults__ is None and names == self.names and all(map(operator.is_, values, before))
+        return f.__kwdefaults__ is None and all(map(operator.is_, values_of(f), before))
 
 
-def values_of(f: types.FunctionType, found: list[Any]) -> tuple[list[str], list[Any]]:
-    """The names of the globals that a function finds; their values, and those of variables of outer functions."""
-    scope, cells = second_runs.Globals(f.__globals__, names_in(f.__code__)), f.__closure__ or ()
-    found += (scope, *cells)
-    return [*scope.found], [*scope.found.values(), *map(cell_value, cells)]
+def values_of(f: types.FunctionType) -> list[Any]:
+    """The values of the globals that a function names (MISSING: there is none), and of variables of outer functions."""
+    scope = f.__globals__
+    return [scope.get(name, MISSING) for name in names_in(f.__code__)] + [*map(cell_value, f.__closure__ or ())]
 
 
 def is_plain(f: types.FunctionType) -> bool:
     """Does a function of the user's refer only to modules, numbers, arrays and functions?"""
     if not (second_runs.is_users(f) and is_plain_code(f.__code__)):
         return False
-    _, values = values_of(f, [])
-    return all([type(x) is types.FunctionType or is_end(x) for x in values]) and all(
+    return all([type(x) is types.FunctionType or x is MISSING or is_end(x) for x in values_of(f)]) and all(
         [second_runs.REFERENTS[type(x)] is second_runs.constant for x in f.__defaults__ or ()]
     )
 
@@ -170,12 +167,19 @@ def is_end(x: Any) -> bool:
 
 @lru_cache(maxsize=4096)
 def is_plain_code(code: types.CodeType) -> bool:
-    """Does code neither set attributes nor import?"""
-    inside = [is_plain_code(c) for c in code.co_consts if isinstance(c, types.CodeType)]
-    return not (second_runs.sets_attributes(code) or IMPORT in code.co_code[::2]) and all(inside)
+    """Does code neither set attributes and variables outside nor import? So nothing of these has to be noted."""
+    operations = {*code.co_code[::2]}
+    if second_runs.sets_attributes(code) or not NAMESPACES.isdisjoint(code.co_names):
+        return False
+    if not SETTING.isdisjoint(operations) or (code.co_freevars and not IN_CELLS.isdisjoint(operations)):
+        return False
+    return all([is_plain_code(c) for c in code.co_consts if isinstance(c, types.CodeType)])
 
 
-IMPORT, IS = dis.opmap["IMPORT_NAME"], dis.opmap["IS_OP"]
+IS = dis.opmap["IS_OP"]
+SETTING = frozenset(map(dis.opmap.get, ("IMPORT_NAME", "STORE_GLOBAL", "DELETE_GLOBAL")))
+IN_CELLS = frozenset(map(dis.opmap.get, ("STORE_DEREF", "DELETE_DEREF")))
+NAMESPACES = frozenset({"globals", "__globals__", "f_globals", "cell_contents", "exec", "eval"})  # set variables, too
 
 
 # ---------------------------------------------------------------- what concerns a search

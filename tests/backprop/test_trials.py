@@ -95,6 +95,11 @@ MORE = {
     "a default": "def h(x, a=[]): a",
     "a keyword": "def h(x, *, a=[]): a",
     "an attribute": "def h(x): h\nh.calls = []",
+    "a global that is set": "def h(x):\n global n\n n = 1",
+    "a global that goes": "def h(x):\n global n\n del n",
+    "a variable outside that is set": "def outer(n):\n def h(x):\n  nonlocal n\n  n = 1\n return h\nh = outer(1)",
+    "the dict of globals": "def h(x): globals()",
+    "a program": "def h(x): exec('n = 2', scope_of())",
     "through another": "def k(x): helper_of\ndef h(x): k(x)",
 }
 
