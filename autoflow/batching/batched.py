@@ -529,6 +529,8 @@ def in_memory(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, ..
 def one_behind_another(x: Array) -> Array:
     """The batch as the outermost axis in memory. A copy, if one is needed, has the numbers of each example side by side
     and its axes in their order: a ``reshape`` of it is a view if that of one example is."""
+    if type(x) is np.ndarray and x.flags.c_contiguous:  # most are
+        return x
     strides = strides_of(x)
     if not strides or abs(strides[0]) == max(map(abs, strides)):
         return x
