@@ -48,7 +48,7 @@ class Trial(Snapshot):
         self.left = sys.maxsize if not words.isdisjoint(COPYING) or others_run() else 0
         if "random" in words:
             found = [*second_runs.OWN, *found]
-        elif second_runs.memory_of(np.random.mtrand._rand._bit_generator) is not None:
+        elif "quiet" not in words and second_runs.memory_of(np.random.mtrand._rand._bit_generator) is not None:
             self.keep(NUMPYS_BITS, np.random.mtrand._rand)
         for x in found:
             if (note := NOTES[type(x)]) is not None:
@@ -68,7 +68,7 @@ class Outlook(NamedTuple):
     """What functions reach."""
 
     codes: tuple[Any, ...]  # see Trial
-    words: frozenset[str]  # those of WORDS that they name
+    words: frozenset[str]  # those of WORDS that they name; "quiet": only those can draw random numbers
     found: list[Any]  # what there is to note
 
 
@@ -98,6 +98,8 @@ def look(*roots: Any) -> Outlook:
             SEEN.clear()
         others = [x for x in others if type(x) is np.ndarray]  # the rest are variables, which plain code does not set
         arrays = [(weakref.ref(x), x.shape) for x in others]
+        modules = {x.__name__ for x in held if type(x) is types.ModuleType}
+        words |= {"quiet"} if modules <= {"numpy", "math"} else frozenset()
         SEEN[roots[0].__code__] = [View(f) for f in functions], arrays, tuple(codes), words
     return Outlook(tuple(codes), words, others)
 
@@ -211,7 +213,8 @@ WORDS = HEARING | COPYING - {"except"} | TRUTHS | {"random"}
 @lru_cache(maxsize=4096)
 def words_of(code: types.CodeType) -> set[str]:
     """Those of WORDS that code names, and "except" if it catches exceptions."""
-    found = WORDS & {*code.co_names, *code.co_varnames, *code.co_freevars}
+    texts = [x for x in code.co_consts if type(x) is str]  # for getattr
+    found = WORDS & {*code.co_names, *code.co_varnames, *code.co_freevars, *texts}
     found -= frozenset() if IS in code.co_code[::2] else TRUTHS
     inside = [words_of(c) for c in code.co_consts if isinstance(c, types.CodeType)]
     return {*found, *({"except"} if code.co_exceptiontable else ())}.union(*inside)

@@ -114,6 +114,15 @@ def test_a_function_that_reaches_more_is_searched_each_time(scope, reason):
     assert trials.look_again(scope["h"]) is None
 
 
+@pytest.mark.parametrize("draw", ["np.random.rand()", "getattr(np, 'random').rand()", "stats.norm.rvs()", "rand()"])
+def test_random_numbers_are_noticed_each_time(scope, draw):
+    exec(f"from scipy import stats\nrand = np.random.rand\ndef h(x): return x * {draw}", scope)
+    for _ in range(2):
+        trial = trials.Trial(scope["h"])
+        scope["h"](1.0)
+        assert trial.restore() == "random generator"
+
+
 def test_a_function_of_a_library_is_searched(scope):
     scope["__name__"] = "scipy.made_up"
     exec("def h(x): return x + n", scope)
