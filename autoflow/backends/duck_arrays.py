@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from copy import copy
 from functools import partial
 from types import SimpleNamespace
@@ -335,24 +334,34 @@ class Registration:
         self.cls, self.how, self.users = cls, how, users
         self.types: NodeTypes | None = None
 
-    @contextmanager
-    def needed_by(self, user: Any) -> Iterator[None]:
-        """For a block."""
+    def needed_by(self, user: Any) -> Need:
+        """``with registration.needed_by(user):`` for a block."""
+        return Need(self, user)
+
+
+class Need:
+    """The block. (A generator would cost each call of af.vmap a microsecond.)"""
+
+    def __init__(self, registration: Registration, user: Any) -> None:
+        self.registration, self.user = registration, user
+
+    def __enter__(self) -> None:
+        needed = self.registration
         with LOCK:
-            self.users.append(user)
-            if self.types is None:
-                self.types = join(self.cls, from_numpy=self.how["from_numpy"], to_numpy=self.how["to_numpy"])
-                vars(self.types).update(self.how, has_numbers=False)
-            NODE_TYPES[self.cls] = self.types
+            needed.users.append(self.user)
+            if needed.types is None:
+                needed.types = join(needed.cls, from_numpy=needed.how["from_numpy"], to_numpy=needed.how["to_numpy"])
+                vars(needed.types).update(needed.how, has_numbers=False)
+            NODE_TYPES[needed.cls] = needed.types
             families_changed()
-        try:
-            yield
-        finally:
-            with LOCK:
-                self.users.remove(user)
-                if not self.users:
-                    NODE_TYPES.pop(self.cls, None)
-                    families_changed()
+
+    def __exit__(self, *exception: object) -> None:
+        needed = self.registration
+        with LOCK:
+            needed.users.remove(self.user)
+            if not needed.users:
+                NODE_TYPES.pop(needed.cls, None)
+                families_changed()
 
 
 def guard_derivatives(run: Callable[..., Any]) -> Callable[[Any], Any]:
