@@ -207,7 +207,7 @@ WORDS = HEARING | COPYING - {"except"} | TRUTHS | {"random"}
 
 
 @lru_cache(maxsize=4096)
-def words_of(code: types.CodeType) -> set[str]:
+def words_of(code: types.CodeType) -> frozenset[str]:
     """Those of WORDS that code names, "is" if it compares by identity, and "except" if it catches exceptions."""
     found = WORDS & {*code.co_names, *code.co_varnames, *code.co_freevars}
     inside = [words_of(c) for c in code.co_consts if isinstance(c, types.CodeType)]
