@@ -36,7 +36,7 @@ class Trial(Snapshot):
 
     codes : what the functions among the roots, and those that they reach, consist of: code, functions in C, and what
         decides among globals, defaults and variables of outer functions.
-    identifies : does the code ask for one of NumPy's objects (``x > 0 is np.True_``)?
+    identifies : does the code ask for one of NumPy's objects (``(x > 0) is np.True_``)?
     """
 
     def __init__(self, f: Any, *others: Any) -> None:
@@ -44,7 +44,8 @@ class Trial(Snapshot):
         rest = [x for x in others if not is_end(x)]
         self.codes, words, found = look(f, *rest) if rest else look_again(f) or look(f)
         found = [*found, *[x for x in others if type(x) is np.ndarray]] if others else found
-        self.hears_errors, self.identifies = not words.isdisjoint(HEARING), not words.isdisjoint(TRUTHS)
+        self.hears_errors = not words.isdisjoint(HEARING)
+        self.identifies = "is" in words and not words.isdisjoint(TRUTHS)
         self.left = sys.maxsize if not words.isdisjoint(COPYING) or others_run() else 0
         if "random" in words:
             found = [*second_runs.OWN, *found]
@@ -68,7 +69,8 @@ class Outlook(NamedTuple):
     """What functions reach."""
 
     codes: tuple[Any, ...]  # see Trial
-    words: frozenset[str]  # those of WORDS that they name; "quiet": only those can draw random numbers
+    words: frozenset[str]  # those that words_of finds; for a truth value of NumPy's that they hold, its names; and
+    # "quiet": no random numbers are drawn but where these words say so
     found: list[Any]  # what there is to note
 
 
@@ -92,6 +94,7 @@ def look(*roots: Any) -> Outlook:
         elif kind in FUNCTIONS_IN_C or issubclass(kind, FunctionOfFunction):
             codes.append(x if kind in FUNCTIONS_IN_C else kind)
     words = frozenset().union(*[words_of(f.__code__) for f in functions if second_runs.is_users(f)])
+    words |= TRUTHS if any([type(x) is np.bool_ for x in held]) else frozenset()
     codes += map(value_key, held)
     if len(roots) == 1 and functions[:1] == [*roots] and all(map(is_plain, functions)):
         if len(SEEN) >= second_runs.MANY:
@@ -211,10 +214,10 @@ WORDS = HEARING | COPYING - {"except"} | TRUTHS | {"random"}
 
 
 @lru_cache(maxsize=4096)
-def words_of(code: types.CodeType) -> set[str]:
-    """Those of WORDS that code names, and "except" if it catches exceptions."""
+def words_of(code: types.CodeType) -> frozenset[str]:
+    """Those of WORDS that code names, "is" if it compares by identity, and "except" if it catches exceptions."""
     texts = [x for x in code.co_consts if type(x) is str]  # for getattr
     found = WORDS & {*code.co_names, *code.co_varnames, *code.co_freevars, *texts}
-    found -= frozenset() if IS in code.co_code[::2] else TRUTHS
     inside = [words_of(c) for c in code.co_consts if isinstance(c, types.CodeType)]
-    return {*found, *({"except"} if code.co_exceptiontable else ())}.union(*inside)
+    found |= {*["except"] * bool(code.co_exceptiontable), *["is"] * (IS in code.co_code[::2])}
+    return found.union(*inside)

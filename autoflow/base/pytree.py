@@ -105,18 +105,25 @@ def tree_paths(tree: Any, start: str = "") -> list[str]:
     return [path for step, child in children(tree) for path in tree_paths(child, start + step)]
 
 
-def entries(tree: Any, step: str = "") -> list[tuple[str, Any]]:
-    """All containers and leaves, each with the text of its access in its container; with attributes beside these.
+def entries(tree: Any) -> list[tuple[str, Any]]:
+    """All containers and leaves, each with the text of its access in its container; with attributes beside these. What
+    is in a container that is there twice, or in itself, comes once.
 
     >>> entries([(), {"w": 1.0}])
     [('', [(), {'w': 1.0}]), ('[0]', ()), ('[1]', {'w': 1.0}), ("['w']", 1.0)]
     """
-    if not is_container(tree):
-        return [(step, tree)]
-    attributes, cached = getattr(tree, "__dict__", {}), functools.cached_property
-    own = [(k, x) for k, x in attributes.items() if not isinstance(getattr(type(tree), k, None), cached)]
-    below = [*children(tree), *[(f".{k}", x) for k, x in own]]
-    return [(step, tree), *[entry for step, child in below for entry in entries(child, step)]]
+    found, waiting, entered = [], [("", tree)], set()
+    while waiting:
+        step, x = waiting.pop()
+        found.append((step, x))
+        if is_container(x) and id(x) not in entered:
+            entered.add(id(x))
+            below, cached = children(x), functools.cached_property
+            steps = {step for step, _ in below}
+            own = [(f".{k}", v) for k, v in getattr(x, "__dict__", {}).items() if f".{k}" not in steps
+                   and not isinstance(getattr(type(x), k, None), cached)]  # fmt: skip
+            waiting += [*below, *own][::-1]
+    return found
 
 
 def watched(tree: Any) -> Callable[[], bool]:

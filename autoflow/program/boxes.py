@@ -65,9 +65,8 @@ class Boxes:
         last: Any = getattr(in_order[-1], "place", None) if in_order else None
         while getattr(last, "parent", None) is not None:
             last = last.parent
-        self.calls.update(
-            {id(last.first or last): ()} if type(last) is Activation else {}
-        )  # in it is all but other threads
+        if type(last) is Activation:  # the outermost call of the thread that made the result has no box
+            self.calls[id(last.whole)] = ()
         self.paths = {id(r): self.path_of(r) for r in in_order}
         self.prune([self.paths[id(r)] for r in records if getattr(r, "place", None) is not None])
 
@@ -142,7 +141,7 @@ class Boxes:
         waiting, call = [], place
         while call is not None and id(call) not in self.calls:
             waiting.append(call)
-            call = call.parent and (call.parent.first or call.parent)
+            call = call.parent and call.parent.whole
         for one in reversed(waiting):  # no recursion: programs have their own
             self.calls[id(one)] = self.new_call(one, self.at(one.parent, one.call, not runs_later(one)))
         return self.calls[id(place)]

@@ -44,6 +44,18 @@ def test_apart_and_together(tree):
     assert pytree.parts_like(again, tree) == parts
 
 
+def test_what_is_there_twice_or_in_itself_is_listed_once():
+    chain = None
+    for _ in range(40):  # its fields are attributes, too
+        chain = Checked(1.0, chain)
+    assert len(pytree.entries(chain)) == 81
+    chain.first = chain.n.first = chain
+    is_unchanged = pytree.watched([chain, chain])
+    assert is_unchanged()
+    chain.n.n.first = chain
+    assert not is_unchanged()
+
+
 def test_a_default_dict_stays_one():
     tree = collections.defaultdict(list, a=1.0)
     again = pytree.tree_map(lambda x: x + 1, tree)

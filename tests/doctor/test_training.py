@@ -234,6 +234,25 @@ def test_steps_up_a_gradient_that_are_meant_are_no_finding() -> None:
     assert "uphill" in af.diagnose(attack).kinds
 
 
+@pytest.mark.parametrize(("dtype", "scale"), [("f8", 1.0), ("f8", 1e-4), ("f4", 1.0), ("f4", 1e-2), ("f2", 1.0)])
+def test_steps_of_a_fixed_length_are_told_from_rounded_ones(dtype: str, scale: float) -> None:
+    inputs = (np.random.default_rng(0).normal(size=(50, 3)) * scale).astype(dtype)
+    targets = (inputs @ np.array([1, 2, -3], dtype) + 0.1).astype(dtype)
+    for is_fixed in [False, True][: 2 - (dtype == "f2")]:
+        slope = af.Variable(np.full(3, 5, dtype), name="slope")
+
+        def step(slope: Any = slope, is_fixed: bool = is_fixed) -> None:
+            slope.zero_grad()
+            loss = np.mean((inputs @ slope - targets) ** 2)
+            loss.backward()
+            g = slope.grad
+            slope.value = (slope.value + (0.01 * g / np.linalg.norm(g) if is_fixed else 1e-3 / scale**2 * g)).astype(
+                g.dtype
+            )
+
+        assert af.diagnose(step).kinds == (() if is_fixed else ("uphill",))
+
+
 def test_errors_of_the_program_stay_its_own() -> None:
     class Model:
         """It has no backward."""

@@ -1,7 +1,7 @@
 """What a function under af.vmap may do, as texts: for the differential test against a loop over the examples.
 
 x, y are examples of shape (3, 4), m of shape (3, 3), i of two integers; s is an array like x that all examples share.
-BUF, LST, DCT, RNG, OBJ, CNT and ITR are outside. Two blanks stand between expressions.
+BUF, LST, DCT, RNG, OBJ, CNT, TRUE and ITR are outside. Two blanks stand between expressions.
 """
 
 EXPRESSIONS = """
@@ -65,12 +65,13 @@ EXPRESSIONS = """
     x[s>0]  x[i]  x[:,i]  x[i,i]  s[i]  s[:,i]  x[i,1:]  x[i,None]  x[i[0]]  x[i[0],i]  x[0,i[0]]  s[i,[0,1]]
     x[x>0]  x[np.argmax(x[:,0])]  x[-1][-1]  np.stack([x,y])[:,[0,1],:,None][...,i]  np.stack([x,y])[[0,1],:,i]
     s[1:,i]  x[()]  x[:,None][[0]]  x[np.newaxis,1,[0,1]]  x[True]  x[i-3]  x[i-4]  x[5]  x[:,[9]]  x[0,0,0]  x[1.5]
-    x[np.arange(3),np.argmax(x,1)]  np.size(x,i[0]%2)  np.tensordot(x,2,i[0]%2)  x*len(x)
+    x[np.arange(3),np.argmax(x,1)]  np.size(x,i[0]%2)  np.size(axis=i[0]%2,a=x)  np.tensordot(x,2,i[0]%2)  x*len(x)
     np.array([v.sum() for v in x])  np.stack([v.sum() for v in x])  sum(x)  np.zeros(x.shape)+x  x/x.size
     x.astype("f4")  x.astype(int)  np.asarray(x)*2  np.array(x)*2
     np.array([x[0,0],2.])  x*float(x[0,0])  x if x.sum()>0 else -x  x*len(str(x))  x[0,0].item()*x
     np.array(x.tolist())  x*isinstance(x,np.ndarray)  x*isinstance(x.sum(),np.floating)
-    x*((x[0,0]>0) is np.True_)  x*((x[0,0]<=0) is np.True_)
+    x*((x[0,0]>0) is np.True_)  x*((x[0,0]<=0) is np.True_)  x*((x[0,0]>0) is TRUE)  x*((x[0,0]<=0) is not TRUE)
+    (lambda t:(lambda:x*((x[0,0]>0) is t))())(np.False_)  (lambda t:(lambda:x*((x[0,0]>0) is t))())(np.True_)
     x*isinstance(x[0,0],np.ndarray)  x*isinstance(np.zeros_like(x[0,0]),np.ndarray)
     x*isinstance(np.where(x[0,0]>0,x[0,0],1.),np.ndarray)  x*x.flags.c_contiguous  x*len(x.strides)
     x[0]*(x[1:].base is None)  x*len(f"{x[0,0]:.1f}")  x*len({x[0,0]:1})  x.copy()*2

@@ -276,7 +276,7 @@ class Lowering(Writer):
         """Computed by JAX's functions; calls that they refuse, or answer with another shape, by NumPy."""
         try:
             function, operands, options = call_of(v, args)
-            if function is not cast and function not in PLAIN and is_cast(v):
+            if function is not cast and function not in PLAIN and is_cast(v):  # PLAIN: places and counts
                 raise LeftToNumPy("what does not fit into whole numbers is cast as NumPy does")
             is_watched = function in WATCHED and getattr(v.dtype, "kind", "f") in "fc"
             if v in self.program.checks and function not in FORMS and not is_watched:
@@ -402,7 +402,7 @@ def is_right(v: Value, z: Any) -> bool:
 
 
 def is_cast(v: Value) -> bool:
-    """Does the call turn other numbers into whole ones, other than places or counts? JAX takes the nearest ones."""
+    """Does the call turn other numbers into whole ones? JAX takes the nearest ones."""
     is_whole = v.kind == CALL and v.dtype is not None and v.dtype.kind in "iu"
     return is_whole and any([x.dtype is not None and x.dtype.kind in "fc" for x in v.args])
 

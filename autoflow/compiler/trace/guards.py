@@ -78,7 +78,7 @@ class Guards:
         """``others``: arguments that are not arrays, such as a model."""
         self.edges: list[tuple[Any, Any, Any]] = []  # container, key, what was there
         self.moving: list[tuple[Any, Callable[[], Any], Any]] = []  # generators, iterators, and how far they were
-        self.contents: dict[int, tuple[Any, Any, Callable[[], Any], Any]] = {}  # id -> holder, array, how to read it
+        self.contents: dict[int, tuple[Any, Any, Callable[[], Any], Any]] = {}  # id -> holder, contents, how to read
         # How to read (None: an item), where, and what is there: also attributes of cells, functions and nodes.
         self.places: list[tuple[Callable[[Any, Any], Any] | None, Any, Any, Any]] = []
         self.numbers: list[tuple[Any, dict[str, Any], str, Any]] = []  # of an object of Python's library: where, which

@@ -101,7 +101,7 @@ class Recorded:
     guards : what it found outside, and must find again.
     asks : may it ask for the class, the id or the attributes of an array, or differentiate by numbers without a proof?
         Then the first call is compared, too.
-    outside : the ids of arrays outside.
+    outside : the ids of arrays and collections outside.
     """
 
     def __init__(self, program: Program, tree: Any, guards: Guards, asks: bool, outside: frozenset[int]) -> None:

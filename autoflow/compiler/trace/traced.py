@@ -209,13 +209,13 @@ class Traced(DuckArray):
         if ufunc is np.multiply and any([isinstance(x, Sequence) and hasattr(x, "__mul__") for x in operands]):
             operator.index(self.held)  # only whole numbers repeat a list or text
             raise refuse_number("a list or text times a number")
+        kinds = [type(x.held) if isinstance(x, Traced) else type(x) for x in operands]
+        if all([kind.__module__ == "builtins" for kind in kinds]):
+            return True
         if not all([getattr(x, "is_number", isinstance(x, (np.generic, *NUMBERS))) for x in operands]):
             return False
-        first, last = samples = [self.tape.value(x).sample for x in (operands * 2)[:2]]
-        if ufunc in (np.multiply, np.absolute) and np.result_type(*samples).kind == "c":
-            return True
-        pythons = (*NUMBERS, np.float64) if type(first) is complex else NUMBERS  # as 1j + np.float64(2)
-        return type(first) in NUMBERS and type(last) in pythons
+        dtype = np.result_type(*[self.tape.value(x).sample for x in operands])
+        return (ufunc in (np.multiply, np.absolute) and dtype.kind == "c") or kinds == [complex, np.float64]
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
         if any([issubclass(t, NodeRole) or hasattr(t, "batch_layer") for t in types]):

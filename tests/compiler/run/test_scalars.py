@@ -246,6 +246,7 @@ def test_truth_values_of_python_compute_as_pythons(engine):
     a, b = "np.allclose(x, x)", "np.array_equal(x, 2 * x)"
     texts = [f"{sign}{a}" for sign in "~-+"] + [f"{a} {sign} {b}" for sign in "+-*&|^<"]
     texts += [f"1 - {a}", f"abs({a})", f"{a} / 2", f"2.5 * {a} * x", f"sum([{a}, {b}, {a}])", f"np.add({a}, {b})", a]
+    texts += [f"{a} == [1, 2]", f"{a} != None", f"(1, 1) == {a}", "1j * np.sum(x) == [0, 0]"]
     texts += [f"(1j {sign} (x + 0.5).astype(float).sum()) * x" for sign in "+-*/"] + ["(1j + x[0].astype(float)).real"]
     for text in [*texts, f"operator.iadd(operator.iadd(0, {a}), {a})"]:
         f = eval(f"lambda x: {text}", {"np": np, "operator": operator})
