@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .callers import is_packages
+from .callers import PACKAGE, getframe, is_packages
 from .places import is_cell, variables_of
 
 FUTURES = 0x1FE0000  # flags of code: what ``from __future__`` has changed
@@ -239,6 +239,19 @@ def start_of(code: CodeType, last: int) -> int:
     while last > 0 and dis.opname[code.co_code[last]] == "CACHE":
         last -= 2
     return last
+
+
+def is_written_in_c(depth: int) -> bool:
+    """Does code in C write into an array, ``depth`` calls up or through methods of ours? It knows the real class of an
+    array, and may do with one of NumPy's what it does not do with ours. In Python ``x[i] = y`` is a statement."""
+    inner, frame = None, getframe(depth)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == PACKAGE:
+        inner, frame = frame, frame.f_back
+    if inner is not None and inner.f_code.co_name != "__setitem__":  # ``x.fill(1)``
+        return False
+    code = frame.f_code
+    written = dis.opname[code.co_code[start_of(code, frame.f_lasti)]].startswith("STORE_")
+    return not written and {"setitem", "__setitem__"}.isdisjoint(code.co_names)
 
 
 class Count:

@@ -113,6 +113,7 @@ WRITES = {  # through a, with the numbers of b, which broadcasts against it
     "own slice": lambda a, b: own_slice(a, b) if a.ndim == 1 else None,
     "sort": lambda a, b: a.sort(),
     "partition": lambda a, b: a.partition(0),
+    "shuffle": lambda a, b: np.random.default_rng(1).shuffle(a) if a.ndim else None,
     "put": lambda a, b: np.put(a, [0, -1], b),
     "a.put": lambda a, b: a.put([0], [b]) if a.ndim else None,
     "place": lambda a, b: np.place(a, every_second(a), [0.5, 0.25]),
@@ -432,6 +433,27 @@ def test_a_result_is_repeated_where_numpy_repeats_it(name):
         assert found[0] is CompileError
     else:
         assert found == answer(f, x)
+
+
+@pytest.mark.filterwarnings("ignore:you are shuffling")
+@pytest.mark.parametrize("make", [np.random.default_rng, np.random.RandomState])
+@pytest.mark.parametrize("x", [POINTS.reshape(4, 3), np.ones((4, 3)), POINTS[0]], ids=["rows", "equal rows", "numbers"])
+def test_what_code_in_c_moves_about(make, x):
+    """It exchanges rows by way of a buffer, if it sees an array of NumPy, and else through views, of which one is
+    overwritten before it is read. Numbers are no views."""
+
+    def f(x):
+        y = x * 1.0
+        make(3).shuffle(y)
+        return y * y
+
+    for g in (f, af.grad(lambda x: np.sum(f(x) * np.arange(1.0, 1 + x.size).reshape(x.shape)))):
+        np.testing.assert_array_equal(af.compile(g, fallback=True)(x), g(x))
+        if x.ndim == 1:
+            np.testing.assert_array_equal(af.compile(g)(x), g(x))
+        else:
+            with pytest.raises(CompileError, match=r"moves parts of an array about.*write x\[generator.permutation"):
+                af.compile(g)(x)
 
 
 def test_a_long_chain_of_views():

@@ -25,6 +25,7 @@ from ...backends.duck_arrays import SIGNS, DuckArray, flags_of, flat, map_leaves
 from ...base.errors import CompileError
 from ...nodes.nodes import NodeRole
 from ...program.callers import caller
+from ...program.source import is_written_in_c
 from ...table import bodies
 from ...table.facts import REDUCTIONS, of_kind
 from ...table.indexing import is_basic
@@ -283,6 +284,12 @@ class Traced(DuckArray):
     def __setitem__(self, index: Any, new: Any) -> None:
         if isinstance(new, NodeRole):
             raise CompileError(f"{caller()} writes a node into a plain array: make that array with af.zeros")
+        moves = isinstance(new, Traced) and memory.root(new) is memory.root(self)
+        if moves and is_written_in_c(3):  # behind the guard of the method
+            raise CompileError(
+                f"code in C at {caller()} moves parts of an array about, and arrays of NumPy in another way than ours: "
+                f"write x[generator.permutation(len(x))] instead of a shuffle, or say af.compile(f, fallback=True)."
+            )
         raises = any([isinstance(v, Traced) for v in flat(index)])
         memory.write(self, self.tape.call(memory.set_items, (self, index, new), fixed=True, raises=raises))
 
