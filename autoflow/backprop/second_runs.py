@@ -135,11 +135,11 @@ Referents = Callable[[Any], Iterable[Any]]
 
 
 def reachable(*roots: Any, referents_of: ByType | None = None, limit: int = LIMIT) -> list[Any]:
-    """NumPy's and Python's own generators, and all that can be reached from ``roots``: including arrays and nodes,
-    except immutable objects. The globals of a function appear as :class:`Globals`. ``referents_of``: for each type, how
-    to find what its objects refer to."""
+    """The roots and all that can be reached from them: including arrays and nodes, except immutable objects. The
+    globals of a function appear as :class:`Globals`. ``referents_of``: for each type, how to find what its objects
+    refer to."""
     referents_of = REFERENTS if referents_of is None else referents_of
-    queue: list[Any] = [*OWN, *roots]
+    queue: list[Any] = [*roots]
     seen = {id(x) for x in queue}
     for x in queue:
         for child in referents_of[type(x)](x):
@@ -163,8 +163,8 @@ class ByType(dict[type, Any]):
 
 
 def reachable_generators(*roots: Any) -> list[Any]:
-    """The random generators that can be reached from ``roots``."""
-    return [x for x in reachable(*roots) if isinstance(x, GENERATORS)]
+    """NumPy's and Python's own generators, and those that can be reached from ``roots``."""
+    return [x for x in reachable(*OWN, *roots) if isinstance(x, GENERATORS)]
 
 
 def referents_by_type(kind: type) -> Referents:

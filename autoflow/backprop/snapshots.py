@@ -86,7 +86,7 @@ class Snapshot:
         self.notes: list[tuple[Lens, Any, Any]] = []  # how, where, what
         self.large: list[np.ndarray] = []
         self.iterators: list[tuple[Any, Any, list[Any]]] = []
-        found = second_runs.reachable(*roots)
+        found = second_runs.reachable(*second_runs.OWN, *roots)
         self.left, self.is_whole = COPIED, len(found) < second_runs.LIMIT
         for x in found:
             if (note := NOTES[type(x)]) is not None:

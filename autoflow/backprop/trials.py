@@ -80,7 +80,7 @@ def look(*roots: Any) -> Outlook:
     functions: list[types.FunctionType] = []
     codes: list[Any] = []
     held: list[Any] = []  # values that functions find, which may decide what they do
-    for x in second_runs.reachable(*roots, referents_of=OF_USERS, limit=SEARCHED)[len(second_runs.OWN) :]:
+    for x in second_runs.reachable(*roots, referents_of=OF_USERS, limit=SEARCHED):
         kind = type(x)
         if kind is types.FunctionType:
             functions.append(x)

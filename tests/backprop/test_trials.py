@@ -1,12 +1,14 @@
 """What a trial remembers of a function is what a search would find now, whatever has changed in between."""
 
 import gc
+import random
 import sys
 import types
 import weakref
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from autoflow.backprop import trials
 from autoflow.backprop.second_runs import Globals
@@ -114,9 +116,14 @@ def test_a_function_that_reaches_more_is_searched_each_time(scope, reason):
     assert trials.look_again(scope["h"]) is None
 
 
-@pytest.mark.parametrize("draw", ["np.random.rand()", "getattr(np, 'random').rand()", "stats.norm.rvs()", "rand()"])
+DRAWS = "np.random.rand()", "getattr(np, 'random').rand()", "stats.norm.rvs()", "rand()", "rand_of_python()", "box.draw()"
+
+
+@pytest.mark.parametrize("draw", DRAWS)
 def test_random_numbers_are_noticed_each_time(scope, draw):
-    exec(f"from scipy import stats\nrand = np.random.rand\ndef h(x): return x * {draw}", scope)
+    scope |= {"rand": np.random.rand, "rand_of_python": random.random, "stats": stats}
+    scope["box"] = types.SimpleNamespace(draw=random.random)
+    exec(f"def h(x): return x * {draw}", scope)
     for _ in range(2):
         trial = trials.Trial(scope["h"])
         scope["h"](1.0)
