@@ -116,12 +116,12 @@ def test_a_function_that_reaches_more_is_searched_each_time(scope, reason):
     assert trials.look_again(scope["h"]) is None
 
 
-DRAWS = "np.random.rand()", "getattr(np, 'random').rand()", "stats.norm.rvs()", "rand()", "rand_of_python()", "box.draw()"
+DRAWS = "np.random.rand()", "getattr(np, 'random').rand()", "stats.norm.rvs()", "rand()", "rand_of_py()", "box.draw()"
 
 
 @pytest.mark.parametrize("draw", DRAWS)
 def test_random_numbers_are_noticed_each_time(scope, draw):
-    scope |= {"rand": np.random.rand, "rand_of_python": random.random, "stats": stats}
+    scope |= {"rand": np.random.rand, "rand_of_py": random.random, "stats": stats}
     scope["box"] = types.SimpleNamespace(draw=random.random)
     exec(f"def h(x): return x * {draw}", scope)
     for _ in range(2):
