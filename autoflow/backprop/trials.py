@@ -44,8 +44,7 @@ class Trial(Snapshot):
         rest = [x for x in others if not is_end(x)]
         self.codes, words, found = look(f, *rest) if rest else look_again(f) or look(f)
         found = [*found, *[x for x in others if type(x) is np.ndarray]] if others else found
-        self.hears_errors = not words.isdisjoint(HEARING)
-        self.identifies = "is" in words and not words.isdisjoint(TRUTHS)
+        self.hears_errors, self.identifies = not words.isdisjoint(HEARING), "is" in words and bool(words & TRUTHS)
         self.left = sys.maxsize if not words.isdisjoint(COPYING) or others_run() else 0
         if "random" in words:
             found = [*second_runs.OWN, *found]
@@ -218,6 +217,5 @@ def words_of(code: types.CodeType) -> frozenset[str]:
     """Those of WORDS that code names, "is" if it compares by identity, and "except" if it catches exceptions."""
     texts = [x for x in code.co_consts if type(x) is str]  # for getattr
     found = WORDS & {*code.co_names, *code.co_varnames, *code.co_freevars, *texts}
-    inside = [words_of(c) for c in code.co_consts if isinstance(c, types.CodeType)]
     found |= {*["except"] * bool(code.co_exceptiontable), *["is"] * (IS in code.co_code[::2])}
-    return found.union(*inside)
+    return found.union(*[words_of(c) for c in code.co_consts if isinstance(c, types.CodeType)])

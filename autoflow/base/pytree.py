@@ -106,23 +106,18 @@ def tree_paths(tree: Any, start: str = "") -> list[str]:
 
 
 def entries(tree: Any) -> list[tuple[str, Any]]:
-    """All containers and leaves, each with the text of its access in its container; with attributes beside these. What
-    is in a container that is there twice, or in itself, comes once.
+    """All containers and leaves, the outer ones first, each with the text of its access in its container; and all
+    attributes. What is in a container that is there twice, or in itself, comes once.
 
     >>> entries([(), {"w": 1.0}])
     [('', [(), {'w': 1.0}]), ('[0]', ()), ('[1]', {'w': 1.0}), ("['w']", 1.0)]
     """
-    found, waiting, entered = [], [("", tree)], set()
-    while waiting:
-        step, x = waiting.pop()
-        found.append((step, x))
+    found, entered = [("", tree)], set[int]()
+    for _, x in found:  # which grows
         if is_container(x) and id(x) not in entered:
             entered.add(id(x))
-            below, cached = children(x), functools.cached_property
-            steps = {step for step, _ in below}
-            own = [(f".{k}", v) for k, v in getattr(x, "__dict__", {}).items() if f".{k}" not in steps
-                   and not isinstance(getattr(type(x), k, None), cached)]  # fmt: skip
-            waiting += [*below, *own][::-1]
+            own, cache = getattr(x, "__dict__", {}).items(), functools.cached_property
+            found += children(x) + [(f".{k}", v) for k, v in own if not isinstance(getattr(type(x), k, None), cache)]
     return found
 
 

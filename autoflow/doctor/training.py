@@ -559,14 +559,12 @@ def directions(turns: list[Turn], chart: Chart) -> Iterator[Finding]:
         steps = {a: turns[1].before[b][0] - turns[0].before[a][0] for a, b in pairs}
         second = {a: second[b] for a, b in pairs if b in second}
     keys = [k for k in steps if k in first and k in second]
-    values = {k: np.ravel(turns[0].before[k][0]) for k in keys}
-    of_all = (steps, first, second, turns[1].steps, values)
-    s, g, h, after, x = [np.concatenate([np.zeros(0), *[np.ravel(v.get(k, 0)) for k in keys]]) for v in of_all]
+    of_all = (steps, first, second, turns[1].steps)
+    s, g, h, after = [np.concatenate([np.zeros(0), *[np.ravel(x.get(k, 0)) for k in keys]]) for x in of_all]
     long, steep = Size.of(s).rms, Size.of(g).rms
     if not 0 < long * steep < math.inf:
         return
-    length = Size.of(h).rms * long  # of later steps that are the same multiple of the gradient, times steep
-    s, g, h = [np.concatenate([x.real, x.imag]) for x in (s / long, g / steep, h / steep)]
+    s, g, h, after = [np.concatenate([x.real, x.imag]) for x in (s / long, g / steep, h / steep, after / long)]
     rate, n = long / steep, np.dot(s, s)
     along, curvature = np.dot(s, g) / n, np.dot(s, h - g) / n / rate
     name = next(filter(None, chart.called(chart.start)), "")
@@ -583,8 +581,8 @@ def directions(turns: list[Turn], chart: Chart) -> Iterator[Finding]:
     # length is known by what it changes.
     constants = [cut_of(c) for r in chart.records if r.extra is not None for c in r.extra.constants.values()]
     is_attack = any([cut is not None and cut.cause == "frozen" for cut in constants])
-    rounding = 1e-6 + 4 * max([np.finfo(v.dtype).eps for v in values.values()]) * Size.of(x).rms / long
-    is_rescaled = along > 0 and not math.isclose(Size.of(after).rms * steep, length, rel_tol=rounding)  # as by g / |g|
+    rounding = 1e-6 + 4 * max([np.max(np.spacing(np.abs(turns[0].before[k][0])), initial=0) for k in keys]) / long
+    is_rescaled = along > 0 and not math.isclose(Size.of(after).rms, Size.of(h).rms, rel_tol=rounding)  # as by g / |g|
     is_signed = along > 0 and is_multiple(s, np.sign(g)) and not is_multiple(g, np.sign(g))
     if is_plain or is_signed or is_rescaled:
         is_attack |= not any([WEIGHTS.search(chart.program.first_use(own[k]) or "") for k in keys])
