@@ -292,3 +292,9 @@ def test_a_first_batch_of_equal_numbers_teaches_nothing_wrong(turned):
             kinds = [[(z.shape[1:], z.dtype) for z in zs] for zs in (empty, expected) if not isinstance(zs, type)]
             wrong += [] if len(kinds) == 2 and kinds[0] == kinds[1] else [f"{text} of nothing"]
     assert wrong == []
+
+
+def test_a_container_that_all_examples_share_is_the_one_that_was_given():
+    given = [X[0]]
+    found = af.vmap(lambda x, c: x * (2.0 if c is given else 1.0), (0, None), loop="allow")(X, given)
+    np.testing.assert_array_equal(found, 2 * X)
