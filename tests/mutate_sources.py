@@ -55,9 +55,9 @@ OF_VMAP = ["batching", "transforms/test_mapped_passes.py", "transforms/test_batc
 OF_COMPILE = [
     f"compiler/{name}.py" for name in (
         "test_signature", "test_compile", "test_copies", "trace/test_doubts", "test_fallback", "test_identity",
-        "test_later_changes", "test_layouts", "test_memory", "run/test_scalars", "trace/test_guards", "test_rare_calls",
-        "trace/test_traced", "test_refusals", "test_reports", "test_matching", "test_shapes_from_values",
-        "test_special_values",
+        "trace/test_reachable", "test_layouts", "trace/test_memory", "run/test_scalars", "trace/test_guards",
+        "test_rare_calls", "trace/test_traced", "test_refusals", "test_reports", "test_matching",
+        "test_shapes_from_values", "test_special_values",
     )
 ]  # fmt: skip
 OF_ARRAYS = ["backends", "test_interop.py", "nodes/test_foreign.py"]
