@@ -68,7 +68,7 @@ class Outlook(NamedTuple):
     """What functions reach."""
 
     codes: tuple[Any, ...]  # see Trial
-    words: frozenset[str]  # those that words_of finds; for a truth value of NumPy's that they hold, its names; and
+    words: frozenset[str]  # those that words_of finds, and those that texts and truth values are that they find; and
     # "quiet": no random numbers are drawn but where these words say so
     found: list[Any]  # what there is to note
 
@@ -93,7 +93,7 @@ def look(*roots: Any) -> Outlook:
         elif kind in FUNCTIONS_IN_C or issubclass(kind, FunctionOfFunction):
             codes.append(x if kind in FUNCTIONS_IN_C else kind)
     words = frozenset().union(*[words_of(f.__code__) for f in functions if second_runs.is_users(f)])
-    words |= TRUTHS if any([type(x) is np.bool_ for x in held]) else frozenset()
+    words |= WORDS & {f"{x}_" if type(x) is np.bool_ else x for x in held if type(x) in (str, np.bool_)}
     codes += map(value_key, held)
     if len(roots) == 1 and functions[:1] == [*roots] and all(map(is_plain, functions)):
         if len(SEEN) >= second_runs.MANY:
@@ -215,7 +215,7 @@ WORDS = HEARING | COPYING - {"except"} | TRUTHS | {"random"}
 @lru_cache(maxsize=4096)
 def words_of(code: types.CodeType) -> frozenset[str]:
     """Those of WORDS that code names, "is" if it compares by identity, and "except" if it catches exceptions."""
-    texts = [x for x in code.co_consts if type(x) is str]  # for getattr
+    texts = [x for c in code.co_consts for x in (c if type(c) is tuple else [c]) if type(x) is str]  # for getattr
     found = WORDS & {*code.co_names, *code.co_varnames, *code.co_freevars, *texts}
     found |= {*["except"] * bool(code.co_exceptiontable), *["is"] * (IS in code.co_code[::2])}
     return found.union(*[words_of(c) for c in code.co_consts if isinstance(c, types.CodeType)])

@@ -116,14 +116,17 @@ def test_a_function_that_reaches_more_is_searched_each_time(scope, reason):
     assert trials.look_again(scope["h"]) is None
 
 
-DRAWS = "np.random.rand()", "getattr(np, 'random').rand()", "stats.norm.rvs()", "rand()", "rand_of_py()", "box.draw()"
+DRAWS = [
+    "np.random.rand()", "getattr(np, 'random').rand()", "stats.norm.rvs()", "rand()", "rand_of_py()", "box.draw()",
+    "getattr(np, NAME).normal()", "by_default()", "(lambda k='random': getattr(np, k).normal())()",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("draw", DRAWS)
 def test_random_numbers_are_noticed_each_time(scope, draw):
     scope |= {"rand": np.random.rand, "rand_of_py": random.random, "stats": stats}
-    scope["box"] = types.SimpleNamespace(draw=random.random)
-    exec(f"def h(x): return x * {draw}", scope)
+    scope["box"], scope["NAME"] = types.SimpleNamespace(draw=random.random), "random"
+    exec(f"def by_default(k='random'): return getattr(np, k).normal()\ndef h(x): return x * {draw}", scope)
     for _ in range(2):
         trial = trials.Trial(scope["h"])
         scope["h"](1.0)
