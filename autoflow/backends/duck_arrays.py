@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
+from contextlib import suppress
 from copy import copy
 from functools import partial
 from types import SimpleNamespace
@@ -33,7 +34,7 @@ OPERATORS: dict[str, np.ufunc] = {
     "ge": np.greater_equal, "eq": np.equal, "ne": np.not_equal, "divmod": np.divmod,
 }  # fmt: skip
 UNARY = {"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": np.invert}
-SIGNS = {ufunc: getattr(operator, f"__{name}__") for name, ufunc in (OPERATORS | UNARY).items() if name != "divmod"}
+SIGNS = {ufunc: getattr(operator, f"__{name}__", divmod) for name, ufunc in (OPERATORS | UNARY).items()}
 # The methods through which Python reads numbers, and the expression that calls each.
 QUESTIONS = {
     "bool": "if, and, or, not, while", "float": "float(x)", "int": "int(x)", "complex": "complex(x)",
@@ -122,14 +123,26 @@ class DuckArray:
     def __class__(self) -> Any:
         """For ``isinstance`` and ``x.__class__`` in the function: the class that eager code finds. Our own code sees
         what is really there."""
-        real = type(self)
-        if getframe(1).f_globals.get("__name__", "").startswith("autoflow."):
+        real, frame = type(self), getframe(1)
+        if frame.f_globals.get("__name__", "").startswith("autoflow."):
             return real
-        return getattr(NODE_TYPES[np.ndarray], real.__name__) if hasattr(real, "role") else self.eager_class()
+        kind = getattr(NODE_TYPES[np.ndarray], real.__name__) if hasattr(real, "role") else self.eager_class()
+        if frame.f_code.co_name == "__instancecheck__":  # abstract classes look at the real one, too
+            self.compare_classes(real, kind, frame.f_locals[frame.f_code.co_varnames[0]])
+        return kind
 
     @__class__.setter
     def __class__(self, kind: type) -> None:
         CLASS.__set__(self, kind)
+
+    def compare_classes(self, real: type, kind: type, asked: type) -> None:
+        """Refuse to say whether we are of the class ``asked`` if we are, but not what eager code finds, as a number is
+        not iterable."""
+        differ = False
+        with suppress(TypeError):  # some protocols have no subclasses
+            differ = issubclass(real, asked) and not issubclass(kind, asked)
+        if differ:
+            raise self.refuse_number(f"isinstance(x, {asked.__name__})")
 
     eager_class: Callable[[], type]  # the class of such an array in eager code
 

@@ -38,7 +38,7 @@ from ..forward.recording import Operands
 from ..nodes.nodes import NodeRole, constant_from, gradient_target, target_inside, value_of
 from ..nodes.versions import Region, owner_of
 from ..program.callers import caller, getframe, is_ours, user_frame, where
-from ..program.source import is_written_in_c
+from ..program.source import MOVING, is_written_in_c
 from ..rules import structure
 from ..table.shapes import Array, innermost, without_history
 from ..table.table import Rule
@@ -465,7 +465,7 @@ class Batched(DuckArray):
 
     def __setitem__(self, index: Any, new: Any) -> None:
         if getattr(new, "shape", ()) and shares_memory(self, new) and is_written_in_c(2):
-            self.batch_layer.doubt("code in C that moves parts of an array about, otherwise in one of NumPy's,")
+            self.refuse_layout(MOVING)
         whose_turn(self, index, new)[0].run("setitem", FORM_OF["setitem"], self, index, new)
 
     def view(self, *args: Any, **options: Any) -> Any:

@@ -32,6 +32,7 @@ UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)  # a text th
 INNER = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 PARTS = ("co_code", "co_names", "co_varnames", "co_cellvars", "co_freevars")  # of a code, what is compared as it is
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.Module, ast.ClassDef)
+MOVING = "code in C that exchanges parts of an array (instead of a shuffle write x[generator.permutation(len(x))])"
 STORES = ("STORE_SUBSCR", "STORE_SLICE")
 NUMPYS = frozenset(dir(np))
 NUMPYS_OWN = NUMPYS - frozenset(dir(np.ndarray))  # those that are not methods of arrays
@@ -247,11 +248,9 @@ def is_written_in_c(depth: int) -> bool:
     inner, frame = None, getframe(depth)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == PACKAGE:
         inner, frame = frame, frame.f_back
-    if inner is not None and inner.f_code.co_name != "__setitem__":  # ``x.fill(1)``
-        return False
-    code = frame.f_code
-    written = dis.opname[code.co_code[start_of(code, frame.f_lasti)]].startswith("STORE_")
-    return not written and {"setitem", "__setitem__"}.isdisjoint(code.co_names)
+    code, is_method = frame.f_code, inner is not None and inner.f_code.co_name != "__setitem__"  # ``x.fill(1)``
+    is_statement = dis.opname[code.co_code[start_of(code, frame.f_lasti)]].startswith("STORE_")
+    return not (is_method or is_statement) and {"setitem", "__setitem__"}.isdisjoint(code.co_names)
 
 
 class Count:

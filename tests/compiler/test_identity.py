@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import operator
+from collections import abc
+from numbers import Real
+from typing import SupportsFloat, SupportsIndex
 
 import numpy as np
 import pytest
@@ -89,6 +93,18 @@ def test_found_at_the_first_call(name):
     falling = af.compile(f, fallback=True)
     for x, y in pairs():
         np.testing.assert_array_equal(falling(x, y), f(x, y), strict=True)
+
+
+@pytest.mark.parametrize("kind", [*[getattr(abc, name) for name in abc.__all__], SupportsIndex, SupportsFloat, Real])
+def test_abstract_classes_are_those_of_eager_code_or_refused(kind):
+    x, right = W.copy(), 0
+    for part in (lambda x: x, lambda x: x[0], np.sum, np.argmax, lambda x: np.allclose(x, x), lambda x: x[0] + 1j):
+        f = lambda x, part=part: isinstance(part(x), kind)  # noqa: E731
+        with contextlib.suppress(CompileError):
+            assert af.compile(f, verify=False)(x) is f(x)
+            right += 1
+        assert af.compile(f, fallback=True)(x) is f(x)
+    assert right
 
 
 def test_an_array_from_outside_is_not_an_argument_as_well():

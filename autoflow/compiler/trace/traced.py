@@ -25,7 +25,7 @@ from ...backends.duck_arrays import SIGNS, DuckArray, flags_of, flat, map_leaves
 from ...base.errors import CompileError
 from ...nodes.nodes import NodeRole
 from ...program.callers import caller
-from ...program.source import is_written_in_c
+from ...program.source import MOVING, is_written_in_c
 from ...table import bodies
 from ...table.facts import REDUCTIONS, of_kind
 from ...table.indexing import is_basic
@@ -180,9 +180,10 @@ class Traced(DuckArray):
 
     def _ufunc(self, ufunc: np.ufunc, method: str, inputs: Any, options: Any) -> Any:
         tape = self.tape
+        is_usual = type(self.held) is np.ndarray and type(inputs[0]) in USUAL and type(inputs[-1]) in USUAL
+        if not (is_usual or options) and method == "__call__" and ufunc in SIGNS and self.are_special(ufunc, inputs):
+            return tape.call(SIGNS[ufunc], inputs, fixed=True, raises=True)
         if method == "__call__" and not options and ufunc.nout == 1:
-            if type(self.held) is not np.ndarray and ufunc in SIGNS and self.are_special(ufunc, inputs):
-                return tape.call(SIGNS[ufunc], inputs, fixed=True, raises=True)
             values = tuple([tape.value(x) for x in inputs])
             if ufunc is np.square and self.is_number and self.dtype.kind == "c":  # other last bits than of a 0-d array
                 return tape.call(ufunc, inputs, fixed=True)
@@ -207,10 +208,13 @@ class Traced(DuckArray):
         """Does an operator of these compute otherwise than the ufunc: of complex numbers, or numbers of Python's?"""
         if sys._getframe(6).f_globals.get("__name__") != DuckArray.__module__:  # behind three guards
             return False
-        if ufunc is np.multiply and any([isinstance(x, Sequence) and hasattr(x, "__mul__") for x in operands]):
-            operator.index(self.held)  # only whole numbers repeat a list or text
-            raise refuse_number("a list or text times a number")
         kinds = [type(x.held) if isinstance(x, Traced) else type(x) for x in operands]
+        if any([issubclass(kind, Sequence) for kind in kinds]):
+            in_bytes = not {bytearray, memoryview}.isdisjoint(kinds)  # these compare bytes, if they are asked first
+            answer = SIGNS[ufunc](*_samples(operands))
+            if in_bytes or not isinstance(answer, (np.ndarray, np.generic, *NUMBERS)):
+                raise refuse_number("an operator of a number and a list, a text or other sequence")
+            return type(answer) in NUMBERS
         if all([kind.__module__ == "builtins" for kind in kinds]):
             return True
         if not all([getattr(x, "is_number", isinstance(x, (np.generic, *NUMBERS))) for x in operands]):
@@ -284,12 +288,8 @@ class Traced(DuckArray):
     def __setitem__(self, index: Any, new: Any) -> None:
         if isinstance(new, NodeRole):
             raise CompileError(f"{caller()} writes a node into a plain array: make that array with af.zeros")
-        moves = isinstance(new, Traced) and memory.root(new) is memory.root(self)
-        if moves and is_written_in_c(3):  # behind the guard of the method
-            raise CompileError(
-                f"code in C at {caller()} moves parts of an array about, and arrays of NumPy in another way than ours: "
-                f"write x[generator.permutation(len(x))] instead of a shuffle, or say af.compile(f, fallback=True)."
-            )
+        if isinstance(new, Traced) and memory.root(new) is memory.root(self) and is_written_in_c(3):
+            raise self.refuse_layout(MOVING)
         raises = any([isinstance(v, Traced) for v in flat(index)])
         memory.write(self, self.tape.call(memory.set_items, (self, index, new), fixed=True, raises=raises))
 
@@ -373,6 +373,7 @@ def _samples(args: Any) -> Any:
     return tuple([x.expr.sample if isinstance(x, Traced) else x for x in args])
 
 
+USUAL = frozenset({Traced, np.ndarray, np.float64, *NUMBERS})
 for _name in ("__array_interface__", "__array_struct__"):  # NumPy asks for these before __array__
     setattr(Traced, _name, property(DuckArray.__array__))
 setattr(Traced, "__buffer__", DuckArray.__array__)  # noqa: B010 - from Python 3.12 on it asks for this, too

@@ -1,5 +1,6 @@
 """Compiled programs of numbers: the dtype and the bits of eager code, whatever meets whatever."""
 
+import collections
 import operator
 import time
 import warnings
@@ -255,6 +256,28 @@ def test_truth_values_of_python_compute_as_pythons(engine):
             found, expected = compiled(x), f(x)
             np.testing.assert_array_equal(found, expected, err_msg=text, strict=hasattr(expected, "dtype"))
             assert isinstance(found, np.ndarray if hasattr(expected, "dtype") else type(expected)), text
+
+
+@pytest.mark.parametrize("number", ["x", "x[0]", "(x[0] > 0)", "np.allclose(x, x)", "(1j + x.sum())", "np.argmax(x)"])
+@pytest.mark.filterwarnings("ignore")
+def test_operators_with_sequences_are_pythons(number):
+    """They are right, or refused: [0] * 2 repeats a list, True + [0] is an error, and a bytearray compares bytes."""
+    names = {"np": np, "deque": collections.deque}
+    for other in ("[0, 1, 2]", "(0,)", "range(3)", "deque([1])", "bytearray(b'a')", "memoryview(b'ab')", "2"):
+        for sign in ["+", "-", "*", "/", "//", "%", "&", "<<", "<", "==", "!=", ">="]:
+            for text in (f"{number} {sign} {other}", f"{other} {sign} {number}", f"divmod({number}, {other})"):
+                f, x = eval(f"lambda x: {text}", names), np.array([1.0, 2.0, 4.0])
+                try:
+                    found = af.compile(f, verify=False)(x)
+                except CompileError:
+                    continue
+                except Exception as error:
+                    with pytest.raises(type(error)):
+                        f(x)
+                    continue
+                expected = f(x)
+                assert hasattr(found, "dtype") is hasattr(expected, "dtype"), text
+                np.testing.assert_array_equal(found, expected, err_msg=text)
 
 
 def test_the_square_of_a_complex_number_is_written_as_numpys():

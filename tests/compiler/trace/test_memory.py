@@ -452,7 +452,7 @@ def test_what_code_in_c_moves_about(make, x):
         if x.ndim == 1:
             np.testing.assert_array_equal(af.compile(g)(x), g(x))
         else:
-            with pytest.raises(CompileError, match=r"moves parts of an array about.*write x\[generator.permutation"):
+            with pytest.raises(CompileError, match=r"exchanges parts of an array.*write x\[generator.permutation"):
                 af.compile(g)(x)
 
 
