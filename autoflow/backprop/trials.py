@@ -101,7 +101,7 @@ def look(*roots: Any) -> Outlook:
         others = [x for x in others if type(x) is np.ndarray]  # the rest are variables, which plain code does not set
         arrays = [(weakref.ref(x), x.shape) for x in others]
         modules = {x.__name__ for x in held if type(x) is types.ModuleType}
-        words |= {"quiet"} if modules <= {"numpy", "math"} else frozenset()
+        words |= {"quiet"} if modules <= {"numpy", "math"} and "getattr" not in words else frozenset()
         SEEN[roots[0].__code__] = [View(f) for f in functions], arrays, tuple(codes), words
     return Outlook(tuple(codes), words, others)
 
@@ -209,7 +209,7 @@ FUNCTIONS_IN_C = frozenset({
 DECIDING = frozenset({str, int, bool, type(None), type})
 HEARING, COPYING = frozenset({"seterr", "seterrcall", "errstate"}), frozenset({"except", "flags", "setflags", "at"})
 TRUTHS = frozenset({"True_", "False_"})
-WORDS = HEARING | COPYING - {"except"} | TRUTHS | {"random"}
+WORDS = HEARING | COPYING - {"except"} | TRUTHS | {"random", "getattr"}
 
 
 @lru_cache(maxsize=4096)

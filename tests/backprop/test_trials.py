@@ -119,6 +119,7 @@ def test_a_function_that_reaches_more_is_searched_each_time(scope, reason):
 DRAWS = [
     "np.random.rand()", "getattr(np, 'random').rand()", "stats.norm.rvs()", "rand()", "rand_of_py()", "box.draw()",
     "getattr(np, NAME).normal()", "by_default()", "(lambda k='random': getattr(np, k).normal())()",
+    "getattr(np, NAME[:3] + 'dom').normal()",
 ]  # fmt: skip
 
 
