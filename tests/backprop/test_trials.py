@@ -119,14 +119,14 @@ def test_a_function_that_reaches_more_is_searched_each_time(scope, reason):
 DRAWS = [
     "np.random.rand()", "getattr(np, 'random').rand()", "stats.norm.rvs()", "rand()", "rand_of_py()", "box.draw()",
     "getattr(np, NAME).normal()", "by_default()", "(lambda k='random': getattr(np, k).normal())()",
-    "getattr(np, NAME[:3] + 'dom').normal()",
+    "getattr(np, 'ran' + HALF).normal()",
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("draw", DRAWS)
 def test_random_numbers_are_noticed_each_time(scope, draw):
     scope |= {"rand": np.random.rand, "rand_of_py": random.random, "stats": stats}
-    scope["box"], scope["NAME"] = types.SimpleNamespace(draw=random.random), "random"
+    scope |= {"box": types.SimpleNamespace(draw=random.random), "NAME": "random", "HALF": "dom"}
     exec(f"def by_default(k='random'): return getattr(np, k).normal()\ndef h(x): return x * {draw}", scope)
     for _ in range(2):
         trial = trials.Trial(scope["h"])
