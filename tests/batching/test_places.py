@@ -258,3 +258,15 @@ def test_writes_through_what_may_be_a_view(write, turned):
                     wrong.append((name, way))
     assert wrong == []
     assert right > 3 * len(VIEWS)
+
+
+def test_a_read_only_example_is_written_into_once():
+    """By ``np.add.at``, which writes into it in NumPy, too; a run that is abandoned must not have done so before."""
+
+    def f(x):
+        np.add.at(x, 0, 1.0)
+        return x if x[0] > 0 else -x
+
+    X = np.zeros((3, 2))
+    np.testing.assert_array_equal(af.vmap(f, loop="allow")(X), [[1.0, 0.0]] * 3)
+    np.testing.assert_array_equal(X, [[1.0, 0.0]] * 3)
