@@ -208,7 +208,7 @@ FUNCTIONS_IN_C = frozenset({
 })  # fmt: skip
 DECIDING = frozenset({str, int, bool, type(None), type})
 HEARING, COPYING = frozenset({"seterr", "seterrcall", "errstate"}), frozenset({"except", "flags", "setflags", "at"})
-TRUTHS = frozenset({"True_", "False_"})
+TRUTHS, BY_IDENTITY = frozenset({"True_", "False_"}), frozenset({"is_", "is_not", "id"})
 WORDS = HEARING | COPYING - {"except"} | TRUTHS | {"random", "getattr"}
 
 
@@ -217,5 +217,6 @@ def words_of(code: types.CodeType) -> frozenset[str]:
     """Those of WORDS that code names, "is" if it compares by identity, and "except" if it catches exceptions."""
     texts = [x for c in code.co_consts for x in (c if type(c) is tuple else [c]) if type(x) is str]  # for getattr
     found = WORDS & {*code.co_names, *code.co_varnames, *code.co_freevars, *texts}
-    found |= {*["except"] * bool(code.co_exceptiontable), *["is"] * (IS in code.co_code[::2])}
+    is_asked = IS in code.co_code[::2] or not BY_IDENTITY.isdisjoint(code.co_names)
+    found |= {*["except"] * bool(code.co_exceptiontable), *["is"] * is_asked}
     return found.union(*[words_of(c) for c in code.co_consts if isinstance(c, types.CodeType)])

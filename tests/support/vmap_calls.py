@@ -72,6 +72,7 @@ EXPRESSIONS = """
     np.array(x.tolist())  x*isinstance(x,np.ndarray)  x*isinstance(x.sum(),np.floating)
     x*((x[0,0]>0) is np.True_)  x*((x[0,0]<=0) is np.True_)  x*((x[0,0]>0) is TRUE)  x*((x[0,0]<=0) is not TRUE)
     (lambda t:(lambda:x*((x[0,0]>0) is t))())(np.False_)  (lambda t:(lambda:x*((x[0,0]>0) is t))())(np.True_)
+    x*(id(x[0,0]<=0)==id(np.True_))  x*(not all(map(__import__("operator").is_not,[x[0,0]<=0],[np.True_])))
     x*isinstance(x[0,0],np.ndarray)  x*isinstance(np.zeros_like(x[0,0]),np.ndarray)
     x*isinstance(np.where(x[0,0]>0,x[0,0],1.),np.ndarray)  x*x.flags.c_contiguous  x*len(x.strides)
     x[0]*(x[1:].base is None)  x*len(f"{x[0,0]:.1f}")  x*len({x[0,0]:1})  x.copy()*2
