@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from compiled import check_same, value_and_slopes
 from row_examples import examples_of
-from support import is_scipys, rows, values_of
+from support import is_scipys, rows
 
 import autoflow as af
 from autoflow.errors import CompileError
@@ -34,14 +35,7 @@ def test_row_of_scipys(row):
 
 def check(row, example, last_bit=0.0):
     """The gradient of Σ sin(k) zₖ, eager and compiled, at two places."""
-    values = values_of(row, example)
-    places = [k for k, v in enumerate(values) if v is not None and v.dtype.kind in "fc"]
-
-    def f(*operands):
-        z = row.function(*([list(operands)] if row.variadic else operands), **example.options)
-        return (np.real(z) * np.sin(np.arange(1.0, np.size(z) + 1)).reshape(np.shape(z))).sum()
-
-    eager = af.value_and_grad(f, tuple(places), allow_unused=True)
+    eager, values = value_and_slopes(row, example)
     compiled = af.compile(eager)
     moved = [v if v is None or v.dtype.kind not in "fc" else v * 1.03125 for v in values]
     with np.errstate(all="ignore"):
@@ -54,6 +48,4 @@ def check(row, example, last_bit=0.0):
         except CompileError:
             assert row.name in REFUSED
             return
-    for (z, g), (other, h) in zip(expected, ours, strict=True):
-        for a, b in zip([z, *g], [other, *h], strict=True):
-            np.testing.assert_allclose(b, a, rtol=last_bit, atol=last_bit, strict=True)
+    check_same(ours, expected, last_bit, last_bit)

@@ -18,11 +18,12 @@ from collections import OrderedDict, namedtuple
 
 import numpy as np
 import pytest
-from calls import ARRAY_METHODS, CALLS, UFUNC_METHODS, VARIANT_CALLS
+from cases import EVERY
+from compiled import check_calls, check_same, value_and_slopes, weighted_sum
 from live_models import MODELS, model
 from processes import in_node
 from row_examples import examples_of
-from support import rows, values_of
+from support import rows
 
 import autoflow as af
 from autoflow import nn
@@ -49,18 +50,17 @@ def run_text(program):
     return space[program.name]
 
 
+def run_example(made, out=None):
+    """The example in a docstring: how many lines failed, of how many, and the names that it has set."""
+    test = doctest.DocTestParser().get_doctest(made.__doc__, made.__globals__, "program", None, 0)
+    return *doctest.DocTestRunner().run(test, out=out, clear_globs=False), test.globs
+
+
 def program_of_row(row, example):
     """The program of a value and gradients, its arguments and what it should give; None if there is none."""
-    values = values_of(row, example)
-    places = tuple([k for k, v in enumerate(values) if v is not None and v.dtype.kind == "f"])
+    eager, values = value_and_slopes(row, example)
     if any([v is not None and v.dtype.kind == "c" for v in values]):
         return None
-
-    def f(*operands):
-        z = row.function(*([list(operands)] if row.variadic else operands), **example.options)
-        return (z * np.sin(np.arange(1.0, np.size(z) + 1)).reshape(np.shape(z))).sum()
-
-    eager = af.value_and_grad(f, places, allow_unused=True)
     with np.errstate(all="ignore"):
         try:
             given = [v for v in values if v is not None]
@@ -76,8 +76,7 @@ def program_of_call(each):
 
     def f(*operands):
         z = each.function(*operands)
-        z = z * 1.0 if z.dtype.kind != "c" else z.real + z.imag
-        return (z * np.sin(np.arange(1.0, np.size(z) + 1)).reshape(np.shape(z))).sum()
+        return weighted_sum(z * 1.0 if z.dtype.kind != "c" else z.real + z.imag)
 
     eager = af.value_and_grad(f, tuple(range(len(values))), allow_unused=True)
     with np.errstate(all="ignore"):
@@ -103,6 +102,24 @@ def node_run(programs):
     return in_node("\n".join(lines))
 
 
+def check_numbers(found, wanted, rtol=0.0, atol=0.0, name=""):
+    """What node gave is what NumPy gave."""
+    for a, b in zip(found, wanted, strict=True):
+        if b is not None:
+            bound = max(rtol, 1e-6 * (np.asarray(b).dtype == np.float32))
+            np.testing.assert_allclose(numbers(a), np.ravel(b).astype(float), bound, atol, err_msg=name)
+
+
+def check_in_node(calls, rtol=0.0):
+    """The programs of these functions, with their arguments by name, in JavaScript."""
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        wanted = {name: af.tree_leaves(f(*args)) for name, (f, *args) in calls.items()}
+        texts = [(name, af.compile(f).program(*args).to_javascript(), args) for name, (f, *args) in calls.items()]
+    for name, found in node_run(texts).items():
+        check_numbers(found, wanted[name], rtol, name=name)
+
+
 NOT_COMPILED = {"np.corrcoef", "np.linalg.cond", "np.linalg.lstsq", "np.polyfit", "np.roots", "np.setdiff1d"}
 REFUSED_CALLS = {
     "JavaScript": {
@@ -117,12 +134,12 @@ REFUSED_CALLS = {
 }  # fmt: skip
 LAST_BIT = {"norm"}  # as in test_compile_rows.py
 NO_PYTHON = {  # a rule that is one call, a view that is no index, SciPy's functions in C
-    "det", "irfft", "lstsq", "pinv", "put_view",
+    "det", "irfft", "lstsq", "pinv", "put_view", "rfft",
 }  # fmt: skip
 NO_JAVASCRIPT = {
-    "det", "eigh", "eigvalsh", "frexp", "geomspace", "histogram", "interp", "irfft", "ldexp", "linspace", "lstsq",
-    "modf", "nanmedian", "nanpercentile", "nanquantile", "nextafter", "partition", "percentile", "pinv", "qr",
-    "quantile", "reduceat", "slogdet", "svd", "svdvals",
+    "astype", "det", "eig", "eigh", "eigvals", "eigvalsh", "fft", "frexp", "geomspace", "histogram", "ifft", "interp",
+    "irfft", "ldexp", "linspace", "lstsq", "modf", "nanmedian", "nanpercentile", "nanquantile", "nextafter",
+    "partition", "percentile", "pinv", "qr", "quantile", "reduceat", "rfft", "slogdet", "svd", "svdvals",
 }  # fmt: skip
 
 
@@ -157,34 +174,26 @@ def test_rows_as_javascript(programs_of_rows):
             wanted[f"{row.name} {k}"] = expected
         except CompileError:
             refused.add(row.name)
-    found = node_run(programs)
-    for name, expected in wanted.items():
-        for a, b in zip(found[name], expected, strict=True):
-            if b is not None:
-                np.testing.assert_allclose(numbers(a), np.ravel(b), rtol=1e-12, atol=1e-13, err_msg=name)
+    for name, found in node_run(programs).items():
+        check_numbers(found, wanted[name], 1e-12, 1e-13, name)
     assert refused == NO_JAVASCRIPT
     assert len(wanted) > 350
-
-
-def run_by_numpy(program, values, expected, name):
-    with np.errstate(all="ignore"):
-        for a, b in zip(af.tree_leaves(run_text(program)(*values)), expected, strict=True):
-            np.testing.assert_allclose(a, b, rtol=1e-14, atol=1e-15, err_msg=name)
 
 
 @needs_node
 @pytest.mark.slow
 def test_calls_as_users_write_them():
     """Functions that are composed of others, and every keyword: the right numbers in both languages, or refused."""
-    tables = CALLS, VARIANT_CALLS, ARRAY_METHODS, UFUNC_METHODS
     programs, wanted, refused, not_compiled = [], {}, {"JavaScript": set(), "NumPy source": set()}, set()
-    for each in [each for table in tables for calls in table.values() for each in calls]:
+    for each in EVERY:
         if (found := program_of_call(each)) is None:
             not_compiled.add(each.name.partition(" ")[0])
             continue
         program, values, expected = found
         try:
-            run_by_numpy(*found, each.name)
+            with np.errstate(all="ignore"):
+                for a, b in zip(af.tree_leaves(run_text(program)(*values)), expected, strict=True):
+                    np.testing.assert_allclose(a, b, rtol=1e-14, atol=1e-15, err_msg=each.name)
         except CompileError as error:
             refused["NumPy source"].add(str(error).rpartition(": ")[2])
         try:
@@ -192,10 +201,8 @@ def test_calls_as_users_write_them():
             wanted[each.name] = expected
         except CompileError as error:
             refused["JavaScript"] |= {*str(error).rpartition(": ")[2].split("; ")}
-    for name, results in node_run(programs).items():
-        for a, b in zip(results, wanted[name], strict=True):
-            if b is not None:
-                np.testing.assert_allclose(numbers(a), np.ravel(b), rtol=1e-11, atol=1e-12, err_msg=name)
+    for name, found in node_run(programs).items():
+        check_numbers(found, wanted[name], 1e-11, 1e-12, name)
     if np.lib.NumpyVersion(np.__version__) < "2.4.0":  # it sets the shape of an array
         not_compiled.remove("np.gradient")
     assert not_compiled == NOT_COMPILED
@@ -228,11 +235,7 @@ OF_ONE_ARRAY = {  # that no row or call above has: known shares, modes, masks, w
 @needs_node
 def test_options_of_reductions_in_javascript():
     x = np.random.default_rng(1).uniform(0.5, 2.0, (3, 4))
-    with np.errstate(all="ignore"):
-        wanted = {name: np.asarray(f(x)) for name, f in OF_ONE_ARRAY.items()}
-        texts = [(name, af.compile(f).program(x).to_javascript(), [x]) for name, f in OF_ONE_ARRAY.items()]
-    for name, (found,) in node_run(texts).items():
-        np.testing.assert_allclose(numbers(found), wanted[name].ravel(), rtol=1e-12, err_msg=name)
+    check_in_node({name: (f, x) for name, f in OF_ONE_ARRAY.items()}, 1e-12)
 
 
 EDGES = [0.0, -0.0, 0.5, -0.5, 1.5, -2.5, 1.0, -1.0, 3.0, 1e-20, -1e-20, 7e15, 1e300, np.inf, -np.inf, np.nan]
@@ -248,14 +251,10 @@ def test_elementwise_functions_at_the_edges_in_javascript():
     """Every formula at zeros of both signs, halves, infinities and NaN, and at all pairs of them."""
     pairs = [x.ravel().copy() for x in np.meshgrid(EDGES, EDGES)]
     ufuncs = [f for f in FORMULAS if isinstance(f, np.ufunc) and f.nin < 3 and f not in {np.invert, *OF_BOOLEANS}]
-    calls = {f.__name__: (f, pairs if f.nin == 2 else [np.array(EDGES)]) for f in ufuncs}
-    calls |= {name: (f, [np.array(EDGES)]) for name, f in OF_EDGES.items()}
-    with np.errstate(all="ignore"):
-        wanted = {name: np.asarray(f(*args), float) for name, (f, args) in calls.items()}
-        texts = [(name, af.compile(f).program(*args).to_javascript(), args) for name, (f, args) in calls.items()]
-    for name, (found,) in node_run(texts).items():
-        np.testing.assert_allclose(numbers(found), wanted[name].ravel(), rtol=1e-12, err_msg=name)
-    assert len(wanted) > 60
+    calls = {f.__name__: (f, *pairs) if f.nin == 2 else (f, np.array(EDGES)) for f in ufuncs}
+    calls |= {name: (f, np.array(EDGES)) for name, f in OF_EDGES.items()}
+    check_in_node(calls, 1e-12)
+    assert len(calls) > 60
 
 
 def test_reciprocals_of_whole_numbers_are_refused_in_javascript():
@@ -283,7 +282,7 @@ ODD = [np.array([1.0, np.nan, -np.inf]), np.zeros((0, 3)), np.array([[1.0, 2.0],
 
 
 @pytest.mark.parametrize("x", ODD)
-def test_odd_numbers_in_numpy_source_are_the_same_and_its_example_runs(x, tmp_path):
+def test_odd_numbers_in_numpy_source_are_the_same_and_its_example_runs(x):
     """As arguments, as arrays from outside, and as numbers in the program; with the signs of zeros."""
     number = complex(-0.0, np.inf)
 
@@ -295,14 +294,9 @@ def test_odd_numbers_in_numpy_source_are_the_same_and_its_example_runs(x, tmp_pa
         for found, want in zip(run_text(program)(x), f(x), strict=True):
             assert found.dtype == want.dtype
             assert found.tobytes() == np.asarray(want).tobytes()
-    space = {}
-    exec(program.to_python(tmp_path / "program.py"), space)
-    (test,) = doctest.DocTestFinder().find(space["f"], "f", globs=space, module=False)
-    test.examples.append(
-        doctest.Example("bool(np.array_equal(a, GIVEN, equal_nan=True) and a.dtype == GIVEN.dtype)", "True\n")
-    )
-    test.globs["GIVEN"] = x
-    assert doctest.DocTestRunner().run(test).failed == 0
+    failed, _, names = run_example(run_text(program))
+    assert not failed
+    np.testing.assert_array_equal(names["a"], x, strict=True)
 
 
 def test_questions_of_numpys_own_code_are_asked_in_every_run():
@@ -340,25 +334,14 @@ def test_a_run_without_numbers_leaves_the_next_one_alone():
                     for each in ([1.0, -1.0], k.tolist())])  # fmt: skip
     none, found = in_node(f"{text}; const RESULT = [], p = makeProgram(); p.inputs[0].set({w.tolist()}); {runs}")
     assert all([np.isnan(numbers(x)).all() for x in none])
-    for a, b in zip(found, f(w, k), strict=True):
-        np.testing.assert_array_equal(numbers(a), np.ravel(b))
+    check_numbers(found, f(w, k))
 
 
 @pytest.mark.parametrize("edge", [[0.0, 1.0, 2.0, 4.0], [0.0, 1.0, 2.0, 3.0]])
 def test_a_quicker_way_of_numpys_is_taken_only_where_eager_code_takes_it(edge):
     x, even = np.array([1.0, 3.0, 2.0, 5.0]), np.array([0.0, 1.0, 2.0, 3.0])
 
-    def f(x, c):
-        return np.sum(np.gradient(x, c) ** 2)
-
-    compiled = af.compile(af.value_and_grad(f, (0, 1)))
-    compiled(x, even)
-    for a, b in zip(
-        af.tree_leaves(compiled(x, np.array(edge))),
-        af.tree_leaves(af.value_and_grad(f, (0, 1))(x, np.array(edge))),
-        strict=True,
-    ):
-        np.testing.assert_array_equal(a, b)
+    check_calls(af.value_and_grad(lambda x, c: np.sum(np.gradient(x, c) ** 2), (0, 1)), (x, even), (x, np.array(edge)))
 
 
 NEAR = np.concatenate([[-(10.0**-k), 10.0**-k] for k in range(1, 14)])
@@ -444,18 +427,14 @@ def test_numpy_source_has_the_same_bits_and_its_example_runs(name, tmp_path):
     loss, params, data, _ = in_order(name)
     f = af.value_and_grad(loss, tuple(range(len(params))))
     program = af.compile(f).program(*params, *data)
-    space = {}
     text = program.to_python(tmp_path / "step.py")
-    assert (tmp_path / "step.py").read_text(encoding="utf-8") == text
+    assert (tmp_path / "step.py").read_text(encoding="utf-8") == text == program.to_python()
     assert "autoflow" not in text
-    exec(text, space)
-    function = space[program.name]
-    for a, b in zip(af.tree_leaves(function(*params, *data)), af.tree_leaves(f(*params, *data)), strict=True):
-        np.testing.assert_array_equal(a, b, strict=True)
-    test = doctest.DocTestParser().get_doctest(function.__doc__, space, program.name, None, 0)
-    results = doctest.DocTestRunner(verbose=False).run(test)
-    assert results.failed == 0
-    assert results.attempted >= 4 * len(params)
+    function = run_text(program)
+    check_same(function(*params, *data), f(*params, *data))
+    failed, attempted, _ = run_example(function)
+    assert not failed
+    assert attempted >= 4 * len(params)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -486,9 +465,7 @@ def test_names_of_the_program_hide_no_argument_and_no_module():
 
     f = af.value_and_grad(program)
     args = np.array([0.3, -0.4]), np.array([1.0, 2.0])
-    written = run_text(af.compile(f).program(*args))
-    for a, b in zip(written(*args), f(*args), strict=True):
-        np.testing.assert_array_equal(a, b)
+    check_same(run_text(af.compile(f).program(*args))(*args), f(*args))
 
 
 ARGUMENTS = {
@@ -508,14 +485,9 @@ def test_arguments_of_any_name_have_one_in_numpy_source_and_its_example_runs(nam
 
     leaves = af.tree_leaves(ARGUMENTS[name])
     for f in (loss, af.value_and_grad(loss), lambda tree: [loss(tree), loss(tree)]):
-        program = af.compile(f).program(ARGUMENTS[name])
-        space = {}
-        exec(program.to_python(), space)
-        made = space[program.name]
-        for a, b in zip(af.tree_leaves(made(*leaves)), af.tree_leaves(f(ARGUMENTS[name])), strict=True):
-            np.testing.assert_array_equal(a, b)
-        test = doctest.DocTestParser().get_doctest(made.__doc__, space, "program", None, 0)
-        assert doctest.DocTestRunner().run(test).failed == 0
+        made = run_text(af.compile(f).program(ARGUMENTS[name]))
+        check_same(made(*leaves), f(ARGUMENTS[name]))
+        assert not run_example(made)[0]
 
 
 class Color(enum.Enum):
@@ -543,8 +515,7 @@ def test_results_that_are_no_arrays_are_the_same_in_numpy_source_or_refused(name
         return
     made = run_text(program)
     assert repr(made(np.ones(2))) == repr(f(np.ones(2)))
-    test = doctest.DocTestParser().get_doctest(made.__doc__, {"np": np, "f": made}, "program", None, 0)
-    assert doctest.DocTestRunner().run(test).failed == 0
+    assert not run_example(made)[0]
 
 
 @pytest.mark.parametrize("n", [3, 40])
@@ -556,24 +527,17 @@ def test_the_other_byte_order_in_numpy_source(n, dtype):
         return x + other, x.astype(dtype), np.stack([other, x])
 
     for x in (np.ones(n), other):
-        program = af.compile(f).program(x)
-        for a, b in zip(run_text(program)(x), f(x), strict=True):
-            np.testing.assert_array_equal(a, b)
-            assert a.dtype == b.dtype
-        space = {}
-        exec(program.to_python(), space)
-        test = doctest.DocTestParser().get_doctest(space["f"].__doc__, space, "program", None, 0)
-        assert doctest.DocTestRunner().run(test).failed == 0
+        made = run_text(af.compile(f).program(x))
+        check_same(made(x), f(x))
+        assert not run_example(made)[0]
 
 
 def test_a_wrong_gradient_fails_in_the_example():
     f = af.value_and_grad(lambda w, x: np.sum(np.tanh(x @ w)))
     program = af.compile(f).program(np.ones(2), np.eye(2))
-    text = program.to_python().replace("1 - np.square(tanh_1)", "0.9 - np.square(tanh_1)")
     space = {}
-    exec(text, space)
-    test = doctest.DocTestParser().get_doctest(space["program"].__doc__, space, "program", None, 0)
-    assert doctest.DocTestRunner(verbose=False).run(test, out=lambda _: None).failed == 1
+    exec(program.to_python().replace("1 - np.square(tanh_1)", "0.9 - np.square(tanh_1)"), space)
+    assert run_example(space["program"], out=lambda _: None)[0] == 1
 
 
 def test_arguments_of_the_last_call_and_containers():
@@ -588,15 +552,9 @@ def test_arguments_of_the_last_call_and_containers():
     program = step.program()
     assert [*program.inputs] == ["w", "b", "x"]
     assert repr(program).startswith("<program of step: w float64(3,), b float64(), x float64(3, 3);")
-    text = program.to_python()
-    assert "return result_1, {'w': result_2, 'b': result_3}" in text
-    space = {}
-    exec(text, space)
+    assert "return result_1, {'w': result_2, 'b': result_3}" in program.to_python()
     params = {"w": np.array([1.0, -2.0, 0.5]), "b": np.array(2.0)}
-    for a, b in zip(
-        af.tree_leaves(space["step"](*params.values(), np.eye(3))), af.tree_leaves(step(params, np.eye(3))), strict=True
-    ):
-        np.testing.assert_array_equal(a, b)
+    check_same(run_text(program)(*params.values(), np.eye(3)), step(params, np.eye(3)))
 
 
 def test_what_cannot_be_written_is_named_all_of_it():
@@ -617,10 +575,7 @@ def test_large_numbers_that_are_moved_are_no_addresses():
         wide[1] = 3e12
         return wide, np.concatenate([x, np.full(2, 1e300), [np.nan]]), np.stack([x, np.full(3, -np.inf)])
 
-    x = np.array([1.0, 2.0, 3.0])
-    (found,) = node_run([("f", af.compile(f).program(x).to_javascript(), [x])]).values()
-    for a, b in zip(found, f(x), strict=True):
-        np.testing.assert_array_equal(numbers(a), np.ravel(b))
+    check_in_node({"f": (f, np.array([1.0, 2.0, 3.0]))})
 
 
 PARTS = {
@@ -632,8 +587,7 @@ PARTS = {
 @needs_node
 def test_indices_of_whole_numbers_that_are_arguments():
     """Each mixture with slices and numbers: read, written, and with the gradient."""
-    x = np.arange(60.0).reshape(4, 3, 5)
-    programs, wanted = [], {}
+    calls = {}
     for words in itertools.product(PARTS, repeat=3):
         if not {"i", "j"} & {*words}:
             continue
@@ -645,15 +599,9 @@ def test_indices_of_whole_numbers_that_are_arguments():
             copy[index] = 7.0
             return x[index], y, copy
 
-        name = " ".join(words)
-        programs.append(
-            (name, af.compile(f).program(x, PARTS["i"], PARTS["j"]).to_javascript(), [x, PARTS["i"], PARTS["j"]])
-        )
-        wanted[name] = f(x, PARTS["i"], PARTS["j"])
-    for name, results in node_run(programs).items():
-        for a, b in zip(results, wanted[name], strict=True):
-            np.testing.assert_array_equal(numbers(a), np.ravel(b), err_msg=name)
-    assert len(programs) == 6**3 - 4**3
+        calls[" ".join(words)] = f, np.arange(60.0).reshape(4, 3, 5), PARTS["i"], PARTS["j"]
+    check_in_node(calls)
+    assert len(calls) == 6**3 - 4**3
 
 
 @needs_node
@@ -664,10 +612,7 @@ def test_whole_numbers_masks_and_numbers_from_outside():
         kept = np.where(x > 0, x, -x)[mask]
         return kept, x[places], n + 1, (x > 0).astype(int), np.cumsum(n), x.std(), x[n[:2]]
 
-    x, n = np.array([1.5, -2.0, 0.25, -0.0]), np.array([1, -1, 3])
-    (found,) = node_run([("f", af.compile(f).program(x, n).to_javascript(), [x, n])]).values()
-    for a, b in zip(found, f(x, n), strict=True):
-        np.testing.assert_allclose(numbers(a), np.ravel(b), rtol=1e-15)
+    check_in_node({"f": (f, np.array([1.5, -2.0, 0.25, -0.0]), np.array([1, -1, 3]))}, 1e-15)
 
 
 def assigned(a, index, new):
@@ -728,14 +673,4 @@ def copied(a, new):
 def test_dtypes_are_those_of_numpy_in_javascript(dtype):
     """Values and typed arrays, whether NumPy computes in integers of any size, truth, or short numbers."""
     n = np.array([3, 0, 7, 2**30 + 7 if dtype == "int32" else 5]).astype(dtype)
-    texts, wanted = [], {}
-    with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for name, f in OF_DTYPES.items():
-            wanted[name] = np.asarray(f(n))
-            texts.append((name, af.compile(f).program(n).to_javascript(), [n]))
-    for name, (found,) in node_run(texts).items():
-        want = wanted[name].ravel().astype(float)
-        np.testing.assert_allclose(
-            numbers(found), want, rtol=1e-6 if wanted[name].dtype == np.float32 else 1e-12, err_msg=name
-        )
+    check_in_node({name: (f, n) for name, f in OF_DTYPES.items()}, 1e-12)

@@ -1,0 +1,44 @@
+"""Compiled functions beside eager code."""
+
+import numpy as np
+from support import values_of
+
+import autoflow as af
+from autoflow.base import pytree
+
+
+def check_same(ours, expected, rtol=0.0, atol=0.0, message="", strict=True):
+    """The arrays of two results are equal, in dtype and shape as well; with a bound their numbers differ by less."""
+    for a, b in zip(*map(pytree.tree_leaves, (ours, expected)), strict=True):
+        b = np.asarray(getattr(b, "value", b))
+        if rtol or atol:
+            np.testing.assert_allclose(a, b, rtol, atol, err_msg=message, strict=strict)
+        else:
+            np.testing.assert_array_equal(a, b, message, strict=strict)
+
+
+def check_calls(f, *calls, rtol=0.0, **options):
+    """``f`` compiled gives what it gives, twice for each tuple of arguments; the compiled function."""
+    compiled = af.compile(f, **options)
+    for args in calls:
+        for _ in range(2):
+            check_same(compiled(*args), f(*args), rtol)
+    return compiled
+
+
+def value_and_slopes(row, example):
+    """The function that gives Σ sin(k) zₖ of a row's result z, and its gradients; and the arguments of the example."""
+    values = values_of(row, example)
+    places = tuple([k for k, v in enumerate(values) if v is not None and v.dtype.kind in "fc"])
+
+    def f(*operands):
+        if row.name == "interp":  # its points, which come first, must be in order
+            operands = np.arange(np.size(operands[0])) + 0.1 * np.tanh(operands[0]), *operands[1:]
+        return weighted_sum(row.function(*([list(operands)] if row.variadic else operands), **example.options))
+
+    return af.value_and_grad(f, places, allow_unused=True), values
+
+
+def weighted_sum(z):
+    """Σ sin(k) zₖ: a number to which each element contributes."""
+    return (np.real(z) * np.sin(np.arange(1.0, np.size(z) + 1)).reshape(np.shape(z))).sum()
