@@ -2,9 +2,10 @@
 
 import copyreg
 import operator
+import re
 import sys
-import threading
 import tracemalloc
+import weakref
 from dataclasses import dataclass
 from functools import partial
 from types import ModuleType, SimpleNamespace
@@ -12,6 +13,8 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 import support
+from compiled import check_calls
+from threads import in_threads
 
 import autoflow as af
 from autoflow import nn
@@ -55,12 +58,11 @@ def test_second_derivatives_products_and_jacobians():
     def f(x):
         return np.sum(np.tanh(x) ** 3)
 
+    def derivatives(x, v):
+        return af.hvp(f, x, v), af.jacobian(np.tanh)(x), af.grad(lambda y: af.grad(f)(y)[0])(x)
+
     x, v = np.array([0.3, -1.0, 2.0]), np.array([1.0, 2.0, -1.0])
-    c = af.compile(lambda x, v: (af.hvp(f, x, v), af.jacobian(np.tanh)(x), af.grad(lambda y: af.grad(f)(y)[0])(x)))
-    eager = c.__wrapped__
-    for k in range(3):
-        for a, b in zip(eager(x + k, v), c(x + k, v), strict=True):
-            equal(a, b)
+    check_calls(derivatives, *[(x + k, v) for k in range(3)])
 
 
 def test_trees_and_keywords():
@@ -105,22 +107,13 @@ def test_dataclasses_are_trees():
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, np.complex128, np.int64, bool])
 def test_dtypes(dtype):
-    def f(x):
-        return (x * 2 + 1, x.sum(), x.mean(axis=0), x[1:] == x[:-1], x.real.astype(np.float32))
-
     x = np.arange(6).reshape(3, 2).astype(dtype)
-    c = af.compile(f)
-    for _ in range(2):
-        for a, b in zip(f(x), c(x), strict=True):
-            equal(np.asarray(a), b)
+    check_calls(lambda x: (x * 2 + 1, x.sum(), x.mean(axis=0), x[1:] == x[:-1], x.real.astype(np.float32)), (x,))
     if np.dtype(dtype).kind == "f":
-        g = af.grad(lambda x: np.exp(x * 0.5).sum())
-        equal(af.compile(g)(x), g(x))
+        check_calls(af.grad(lambda x: np.exp(x * 0.5).sum()), (x,))
 
 
 def test_networks():
-    from autoflow import nn
-
     rng = np.random.default_rng(0)
     model = nn.Sequential(nn.Linear(3, 8, rng=rng), nn.relu, nn.LayerNorm(8), nn.Linear(8, 4, rng=rng))
 
@@ -135,17 +128,6 @@ def test_networks():
         for p in model.parameters():
             p.assign(p.value * 0.9)  # in place: seen at the next call
     assert len(CALLS) == 1
-
-
-def test_python_numbers_are_part_of_the_signature():
-    c = compiled_counting(lambda x, n, flag=True: x**n if flag else x)
-    x = np.array([2.0, 3.0])
-    assert c(x, 2).tolist() == [4.0, 9.0]
-    assert c(x, 3).tolist() == [8.0, 27.0]
-    assert c(x, 2.0).tolist() == [4.0, 9.0]
-    assert c(x, 2, flag=False).tolist() == [2.0, 3.0]
-    assert c(x + 1, 2).tolist() == [9.0, 16.0]
-    assert len(CALLS) == 4
 
 
 def test_recorded_once_for_each_signature():
@@ -203,8 +185,6 @@ def test_a_network_makes_the_planned_calls_and_allocates_its_results_only():
 
 
 def test_arguments_and_results_are_not_kept():
-    import weakref
-
     c = af.compile(lambda x: x * 2)
     x = np.ones(1000)
     result = c(x)
@@ -215,31 +195,6 @@ def test_arguments_and_results_are_not_kept():
 
 
 # -- refused ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("f", "what"),
-    [
-        (lambda x: x if x.sum() > 0 else -x, "if, and, or"),
-        (lambda x: x * float(x[0]), r"float\(x\)"),
-        (lambda x: x * int(x[0]), r"int\(x\)"),
-        (lambda x: x * x[0].item(), r"item\(\)"),
-        (lambda x: x.tolist(), r"tolist\(\)"),
-        (lambda x: np.asarray(x) * 2, "np.asarray"),
-        (lambda x: np.array([x[0], x[1]]), "np.asarray"),
-        (lambda x: np.zeros(3)[x[0].astype(int)], "an index, a range"),
-        (lambda x: range(x[0].astype(int)), "an index, a range"),
-        (lambda x: 1.0 in x, "the question"),
-        (lambda x: sorted(x), "if, and, or"),
-        (lambda x: af.grad(lambda y: y.sum() if y[0] > 0 else 0 * y.sum())(x), "if, and, or"),
-    ],
-)
-def test_values_that_python_asks_for(f, what):
-    x = np.array([1.0, 2.0, 0.5])
-    with pytest.raises(CompileError, match=rf"{what}.* needs the value of an array.*test_compile.py:\d+"):
-        af.compile(f)(x)
-    eager, fallen = f(x), af.compile(f, fallback=True)(x)
-    assert str(eager) == str(fallen)
 
 
 def test_fallback_runs_eagerly_every_time():
@@ -259,20 +214,14 @@ def test_shapes_that_depend_on_values():
     with pytest.raises(CompileError, match=r"returned float64 of shape \(3,\), and float64 of shape \(2,\)"):
         c(np.array([1.0, 1.0, 2.0]))
     equal(c(np.array([1.0, -1.0, 2.0])), np.array([2.0, 4.0]))
-    c = af.compile(f, fallback=True)
-    for x in ([1.0, -1.0, 2.0], [1.0, 1.0, 2.0]):
-        equal(c(np.array(x)), f(np.array(x)))
+    check_calls(f, (np.array([1.0, -1.0, 2.0]),), (np.array([1.0, 1.0, 2.0]),), fallback=True)
 
 
-@pytest.mark.parametrize(
-    ("file", "users"),
-    [
-        ("/home/me/model.py", True),
-        ("/venv/lib/python3.13/site-packages/library.py", False),
-        ("/usr/lib/python3/dist-packages/library.py", False),  # Debian and Ubuntu
-        (None, True),  # made by hand
-    ],
-)
+@pytest.mark.parametrize(("file", "users"), [
+    ("/home/me/model.py", True), (None, True),  # the second is made by hand
+    ("/venv/lib/python3.13/site-packages/library.py", False),
+    ("/usr/lib/python3/dist-packages/library.py", False),  # Debian and Ubuntu
+])  # fmt: skip
 def test_libraries_are_not_expected_to_change(file, users, monkeypatch):
     module = ModuleType("library")
     module.__file__ = file
@@ -280,21 +229,14 @@ def test_libraries_are_not_expected_to_change(file, users, monkeypatch):
     assert is_foreign.__wrapped__("library.part") is not users
 
 
-GENERATOR = np.random.default_rng(0)
-
-
-@pytest.mark.parametrize("draw", [lambda n: GENERATOR.random(n), lambda n: np.random.rand(n)])
-def test_random_numbers_are_refused(draw):
+def test_random_numbers_of_an_argument_are_refused():
     with pytest.raises(CompileError, match=r"draws random numbers.*pass them as an argument"):
-        af.compile(lambda x: x * draw(3))(np.ones(3))
-    with pytest.raises(CompileError, match="random numbers"):
         af.compile(lambda x, rng: x + rng.normal(size=3))(np.ones(3), np.random.default_rng(0))
 
 
 def test_dropout_is_refused_in_training_and_compiled_otherwise():
-    from autoflow import nn
-
-    model = nn.Sequential(nn.Linear(3, 4, rng=GENERATOR), nn.Dropout(0.5, rng=GENERATOR))
+    rng = np.random.default_rng(0)
+    model = nn.Sequential(nn.Linear(3, 4, rng=rng), nn.Dropout(0.5, rng=rng))
     c = af.compile(lambda x: model(x))
     with pytest.raises(CompileError, match="draws random numbers"):
         c(np.ones((2, 3)))
@@ -315,36 +257,21 @@ def test_gradients_of_captured_variables_are_refused():
     assert w.grad is None
 
 
-COPIES = {  # what gives a new array in NumPy, even where the numbers are those of its argument
-    "x * 1": lambda x: x * 1,
-    "x + 0": lambda x: x + 0,
-    "x / 1": lambda x: x / 1,
-    "+x": lambda x: +x,
-    "x**1": lambda x: x**1,
-    "x.copy()": lambda x: x.copy(),
-    "np.copy(x)": np.copy,
-    "x.astype(float)": lambda x: x.astype(float),
-    "x.flatten()": lambda x: x.flatten(),
-    "x.T.T.copy()": lambda x: x.T.T.copy(),
-    "x[:].copy()": lambda x: x[:].copy(),
-    "np.positive(x)": np.positive,
-    "np.maximum(x, x)": lambda x: np.maximum(x, x),
-    "np.sum(x[None], 0)": lambda x: np.sum(x[None], 0),
-    "np.mean(x[None], 0)": lambda x: np.mean(x[None], 0),
-    "np.where(True, x, x)": lambda x: np.where(True, x, x),
-}
-VIEWS = {  # what is the same memory: a write would be seen in the argument
-    "x": lambda x: x,
-    "x[:]": lambda x: x[:],
-    "x.view()": lambda x: x.view(),
-    "x.T.T": lambda x: x.T.T,
-    "x.squeeze()": lambda x: x.squeeze(),
-    "x.astype(float, copy=False)": lambda x: x.astype(float, copy=False),
-    "np.reshape(x, x.shape)": lambda x: np.reshape(x, x.shape),
-    "np.real(x)": np.real,
-    "np.asarray(x, like=x)": lambda x: np.asarray(x, like=x),
-    "np.atleast_1d(x)": np.atleast_1d,
-}
+COPIES = """
+    x * 1 | x + 0 | x / 1 | +x | x**1 | x.copy() | np.copy(x) | x.astype(float) | x.flatten() | x.T.T.copy()
+    x[:].copy() | np.positive(x) | np.maximum(x, x) | np.sum(x[None], 0) | np.mean(x[None], 0) | np.where(True, x, x)
+"""  # what gives a new array in NumPy, even where the numbers are those of its argument
+VIEWS = """
+    x | x[:] | x.view() | x.T.T | x.squeeze() | x.astype(float, copy=False) | np.reshape(x, x.shape) | np.real(x)
+    np.asarray(x, like=x) | np.atleast_1d(x)
+"""  # what is the same memory: a write would be seen in the argument
+
+
+def functions(text):
+    """The expressions in a text, as functions of x."""
+    return [
+        pytest.param(eval(f"lambda x: {each}", {"np": np}), id=each) for each in re.split(r" \| |\n +", text.strip())
+    ]
 
 
 WRITES = pytest.mark.parametrize("write", [
@@ -354,24 +281,20 @@ WRITES = pytest.mark.parametrize("write", [
 
 
 @WRITES
-@pytest.mark.parametrize("copy", COPIES.values(), ids=COPIES)
+@pytest.mark.parametrize("copy", functions(COPIES))
 def test_a_copy_of_an_argument_may_be_written_into(copy, write):
     def f(x, y):
         z = copy(x)
         write(z)
         return z, z * x, x - y
 
-    x, y = np.array([4.0, 1.0, 2.0]), np.array([0.5, 0.25, 8.0])
-    wanted = f(x.copy(), y)
-    compiled = af.compile(f)
-    for _ in range(2):
-        for found, expected in zip(compiled(x, y), wanted, strict=True):
-            equal(found, expected)
-        equal(x, np.array([4.0, 1.0, 2.0]))
+    x = np.array([4.0, 1.0, 2.0])
+    check_calls(f, (x, np.array([0.5, 0.25, 8.0])))
+    equal(x, np.array([4.0, 1.0, 2.0]))
 
 
 @WRITES
-@pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
+@pytest.mark.parametrize("view", functions(VIEWS))
 def test_the_memory_of_an_argument_is_not_written_into(view, write):
     def f(x):
         z = view(x)
@@ -392,11 +315,7 @@ def test_a_view_of_a_copy_sees_what_is_written_into_it(write):
         write(z)
         return part * 2, turned * 3
 
-    x = np.array([4.0, 1.0, 2.0])
-    compiled = af.compile(f)
-    for _ in range(2):
-        for found, expected in zip(compiled(x), f(x), strict=True):
-            equal(found, expected)
+    check_calls(f, (np.array([4.0, 1.0, 2.0]),))
 
 
 class Doubled(np.ndarray):
@@ -413,12 +332,10 @@ class Counted(np.ndarray):
 
 
 KINDS = {
-    "masked": lambda a: np.ma.masked_less(a, 1),
-    "matrix": lambda a: a.view(np.matrix),
-    "operators": lambda a: a.view(Doubled),
-    "results": lambda a: a.view(Counted),
+    "masked": lambda a: np.ma.masked_less(a, 1), "matrix": lambda a: a.view(np.matrix),
+    "operators": lambda a: a.view(Doubled), "results": lambda a: a.view(Counted),
     "recarray": lambda a: a.view(np.recarray),
-}
+}  # fmt: skip
 MEETING = {
     "x * y": lambda x, y: x * y, "y * x": lambda x, y: y * x, "x + y": lambda x, y: x + y, "dot": np.dot,
     "multiply": np.multiply, "where": lambda x, y: np.where(x > 1, x, y), "stack": lambda x, y: np.vstack([x, y]),
@@ -546,11 +463,7 @@ def test_methods_and_models_as_arguments():
 
 def test_threads_record_once():
     c = compiled_counting(lambda x: np.tanh(x) * 2)
-    threads = [threading.Thread(target=c, args=(np.ones(3),)) for _ in range(8)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
+    in_threads(*[partial(c, np.ones(3))] * 8)
     assert len(CALLS) == 1
 
 
@@ -571,80 +484,6 @@ def test_what_is_computed_from_outside_alone_is_watched():
     assert len(CALLS) == 4
 
 
-def decided_by(w, seen):
-    """Programs that an array from outside decides, which they read as well; ``seen(w)`` looks at it."""
-    k = seen(w)
-    return [
-        lambda x: (x[:2] * w, float(seen(w))),
-        lambda x: w * (x[:2] - 1.0 if seen(w) % 2 else 1.0 - x[:2]),
-        lambda x: x[seen(w) : seen(w) + 2] * w[:1],
-        lambda x: x.reshape(2, 4).sum(axis=seen(w) % 2).sum() * w,
-        lambda x: x * w[0] + np.full_like(x, float(seen(w))),
-        lambda x: {f"w{seen(w)}": x * w[0]},
-        lambda x: x * w[1:].sum() + (10 if seen(w) > 3 else k),
-    ]
-
-
-@pytest.mark.parametrize("case", range(7))
-@pytest.mark.parametrize("kind", ["plain", "Variable"])
-def test_what_an_array_decides_is_decided_anew(case, kind):
-    base = np.zeros(2)
-    w = base if kind == "plain" else af.Variable(base, copy=False)
-    f = decided_by(w, lambda w: int(w[0]) if kind == "plain" else int(w.value[0]))[case]
-    c, x = af.compile(f), np.arange(8.0)
-    for k in range(6):
-        base[0] = k  # of the Variable as well: it shares its memory
-        expected, ours = f(x), c(x)
-        assert af.pytree.tree_paths(ours) == af.pytree.tree_paths(expected)
-        for a, b in zip(af.pytree.tree_leaves(ours), af.pytree.tree_leaves(expected), strict=True):
-            equal(a, getattr(b, "value", b))
-
-
-RATE = 2.0
-
-
-class Scaled(nn.Module):
-    config = {"a": 1.0}  # noqa: RUF012 - what is tried
-
-    def forward(self, x):
-        return x * RATE * self.config["a"] * (2.0 if self.training else 1.0)
-
-
-class Act:
-    def __init__(self, f):
-        self.f = f
-
-    def __call__(self, x):
-        return self.f(x)
-
-
-MODEL, ACT, WEIGHT = Scaled(), Act(np.tanh), np.ones(2)
-PART = partial(lambda w, x: x * float(w[0]), WEIGHT)
-
-
-@pytest.mark.parametrize(
-    ("f", "change"),
-    [
-        (lambda x: MODEL(x), lambda: globals().__setitem__("RATE", 3.0)),
-        (lambda x: MODEL(x), lambda: MODEL.eval()),
-        (lambda x: MODEL(x), lambda: Scaled.config.__setitem__("a", 5.0)),
-        (lambda x: ACT(x), lambda: globals().__setitem__("ACT", Act(np.cos))),
-        (lambda x: PART(x), lambda: WEIGHT.__setitem__(0, 4.0)),
-    ],
-    ids=["global of a method", "training", "class attribute", "object", "partial"],
-)
-def test_whatever_methods_find_is_noticed(f, change, monkeypatch):
-    for name, value in {"RATE": 2.0, "MODEL": Scaled(), "ACT": Act(np.tanh)}.items():
-        monkeypatch.setitem(globals(), name, value)
-    monkeypatch.setattr(Scaled, "config", {"a": 1.0})
-    WEIGHT[:] = 1.0
-    c, x = af.compile(f), np.arange(3.0) + 1.0
-    for _ in range(2):
-        equal(c(x), np.asarray(f(x)))
-    change()
-    equal(c(x), np.asarray(f(x)))
-
-
 def test_nothing_is_recorded_again_for_nothing(monkeypatch):
     """Attributes that are called as globals are; another compiled function; equal numbers."""
     monkeypatch.setitem(globals(), "x", 0)
@@ -662,17 +501,6 @@ def test_nothing_is_recorded_again_for_nothing(monkeypatch):
 @dataclass
 class Point:
     x: object
-
-
-def test_thin_and_odd_arrays_are_watched():
-    for shape in [(5000, 1), (1, 5000), (1, 1, 1, 5000), (5000,), (100, 100)]:
-        a = np.zeros(shape)
-        c = af.compile(lambda x, a=a: x * float(a.sum()))
-        c(np.ones(1))
-        a.reshape(-1)[1:4999] = 1.0
-        assert c(np.ones(1)) == 4998.0
-    text = np.array("x" * 3000)
-    equal(af.compile(lambda x: x * len(str(text)))(np.ones(1)), np.array([3000.0]))
 
 
 def test_modes_are_part_of_the_signature():
@@ -777,19 +605,11 @@ def test_threads_have_a_plan_each():
     c = af.compile(lambda x: (np.tanh(x @ x) @ x).sum(axis=0))
     inputs = [np.random.default_rng(k).standard_normal((30, 30)) for k in range(4)]
     expected = [c(x) for x in inputs]
-    wrong = []
 
     def work(k):
-        for _ in range(100):
-            if not np.array_equal(c(inputs[k]), expected[k]):
-                wrong.append(k)
+        return all([np.array_equal(c(inputs[k]), expected[k]) for _ in range(100)])
 
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
-    assert wrong == []
+    assert all(in_threads(*[partial(work, k) for k in range(4)]))
 
 
 def test_a_call_inside_its_own_call():
@@ -805,20 +625,3 @@ def test_a_call_inside_its_own_call():
     c = af.compile(f)
     for _ in range(2):
         equal(c(np.arange(4.0)), f(np.arange(4.0)))
-
-
-@support.needs_flags
-def test_errors_leave_the_program_usable():
-    c = af.compile(lambda x: np.linalg.inv(x) * 2)
-    with np.errstate(all="raise"):
-        equal(c(np.eye(2)), np.eye(2) * 2)
-    with pytest.raises(np.linalg.LinAlgError):
-        c(np.zeros((2, 2)))
-    equal(c(np.eye(2)), np.eye(2) * 2)
-
-
-def test_no_warnings_that_eager_code_has_not():
-    g = af.compile(af.grad(lambda x: np.sqrt(x).sum()))
-    g(np.ones(2))
-    with np.errstate(all="raise"):
-        assert g(np.array([0.0, 4.0])).tolist() == [np.inf, 0.25]

@@ -170,7 +170,18 @@ REFUSED = [
     ("a text of an array needs the value", lambda: lambda x: x * len(f"{x}")),
     ("a text of an array needs the value", lambda: lambda x: (repr([x]), x)[1]),
     ("a format needs the value", lambda: lambda x: (f"{x[0]:.2f}", x)[1]),
-    ("needs the value of an array", lambda: lambda x: x if x[0] > 0 else -x),
+    ("if, and, or, not, while needs the value of an array", lambda: lambda x: x if x[0] > 0 else -x),
+    ("if, and, or, not, while needs the value of an array", lambda: lambda x: sorted(x)),
+    ("if, and, or, not, while needs the value of an array",
+     lambda: lambda x: af.grad(lambda y: y.sum() if y[0] > 0 else 0 * y.sum())(x)),
+    ("float(x) needs the value of an array", lambda: lambda x: x * float(x[0])),
+    ("int(x) needs the value of an array", lambda: lambda x: x * int(x[0])),
+    ("item() needs the value of an array", lambda: lambda x: x * x[0].item()),
+    ("tolist() needs the value of an array", lambda: lambda x: x.tolist()),
+    ("np.asarray, np.array, plain[i] = x", lambda: lambda x: np.asarray(x) * 2),
+    ("np.asarray, np.array, plain[i] = x", lambda: lambda x: np.array([x[0], x[1]])),
+    ("an index, a range", lambda: lambda x: np.zeros(9)[x[0].astype(int)]),
+    ("an index, a range", lambda: lambda x: range(x[0].astype(int))), ("the question", lambda: lambda x: 1.0 in x),
     ("needs the value of an array", lambda: catching_all),
     ("was made outside of the compiled function", with_outside(lambda: np.zeros(2), lambda o, x: np.sin(x, out=o))),
     ("was made outside of the compiled function", with_outside(lambda: np.zeros(2), lambda o, x: np.copyto(o, x))),
@@ -430,6 +441,8 @@ def test_errors_are_those_of_eager_code(name):
         f(wrong)
     with pytest.raises(expected.type, match=re.escape(str(expected.value))):
         compiled(wrong)
+    if fine is not None:  # the program is as it was
+        np.testing.assert_array_equal(compiled(fine), f(fine), strict=True)
 
 
 # A function whose result is its argument itself for some values, or has another way; such a value, and another one.

@@ -15,6 +15,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from compiled import check_same
 from support import unseen_append
 
 import autoflow as af
@@ -41,11 +42,23 @@ def uses(a):
         lambda x: x.sum() * np.count_nonzero(a),
         lambda x: x.sum() * a[a > 0].size,
         lambda x: (x * np.sort(a, axis=None)[-1]).sum(),
+        lambda x: x.sum(axis=int(a.sum() > 6) - 1) * a.ravel()[0],
+        lambda x: np.sum(x[int(a.sum()) % 2 :] * a.ravel()[0]) + np.full_like(x, float(a.sum())).sum(),
     ]
+
+
+def test_an_array_may_decide_the_structure_of_a_result():
+    a = np.zeros(2)
+    c = af.compile(f := lambda x: {f"a{int(a[0])}": x * a[0]})
+    for a[0] in range(4):
+        check_same(c(np.ones(2)), found := f(np.ones(2)))
+        assert c(np.ones(2)).keys() == found.keys()
 
 
 LAYOUTS = {
     "large": lambda: np.zeros(10_000), "small": lambda: np.zeros(7), "Fortran": lambda: np.zeros((120, 100), order="F"),
+    "a row": lambda: np.zeros((1, 5000)), "a deep row": lambda: np.zeros((1, 1, 1, 5000)),
+    "a column": lambda: np.zeros((5000, 1)),
     "with gaps": lambda: np.zeros((200, 100))[::2, ::-3], "bytes": lambda: np.zeros(9_001, np.int8),
     "half": lambda: np.zeros((3001, 1), np.float16), "objects": lambda: np.zeros(500, object),
     "Variable": lambda: af.Variable(np.zeros(10_000), copy=False),
@@ -54,7 +67,7 @@ LAYOUTS = {
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("case", range(8))
+@pytest.mark.parametrize("case", range(10))
 @pytest.mark.parametrize("transform", [lambda f: f, af.grad])
 def test_one_element_of_an_array(layout, case, transform):
     """Any one may be written, at any place."""
