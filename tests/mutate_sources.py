@@ -71,7 +71,7 @@ ROOMS: dict[str, tuple[list[str], list[str]]] = {
     "compiler/trace": (["compiler/trace/*"],
                        [*OF_COMPILE, "batching/test_corners.py", "batching/test_places.py",
                         "batching/test_not_numbers.py"]),
-    "compiler/jax": (["compiler/jax/*"], ["compiler/test_jax.py", "compiler/test_jax_fuzz.py"]),
+    "compiler/jax": (["compiler/jax/*"], ["compiler/jax", "compiler/test_jax_fuzz.py"]),
     "backends": (["backends/*"], [*OF_ARRAYS, "batching/test_vmap.py", "batching/test_vmap_calls.py",
                                   "batching/test_definition.py", "compiler/test_compile.py"]),
 }  # fmt: skip

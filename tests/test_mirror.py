@@ -30,7 +30,6 @@ ELSEWHERE = {
     "batching/products.py": ("batching/test_forms.py", "each row is tried on a batch there"),
     "batching/shapes.py": ("batching/test_forms.py", "each row is tried on a batch there"),
     "compiler/compiled.py": ("compiler/test_compile.py", "seen in what compiled functions compute"),
-    "compiler/jax/*": ("compiler/test_jax.py", "one table of functions goes through all of it"),
     **dict.fromkeys(
         ("compiler/llvm/native.py", "compiler/llvm/schedule.py", "compiler/llvm/words.py"),
         ("compiler/llvm/test_loops.py", "what is made of a program before loops are written")),

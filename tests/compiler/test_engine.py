@@ -1,19 +1,23 @@
 """The seam between recording and computing: an engine takes a program, and others know nothing of it but its name."""
 
 import ast
+import sys
 from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import pytest
+from processes import alone
 
 import autoflow as af
 from autoflow.compiler.compiled import ENGINES, engine_of
+from autoflow.compiler.llvm import engine as llvm
 from autoflow.compiler.program import Program
 from autoflow.compiler.run.scalars import Slots
 
 FOLDER = Path(af.__file__).parent / "compiler"
 NEEDS = {"llvm": "llvmlite", "jax": "jax"}
+LLVM = "llvm" if llvm.is_there() else "numpy"
 HOW = {"checkpointing": None, "engine": "numpy", "cache": None, "own_functions": False}
 
 
@@ -41,6 +45,25 @@ def made(shape):
     z = program.ufunc(np.tanh, (y,))
     program.outputs = [program.reduce(np.add, z, None, False) if shape else z, y]
     return program
+
+
+@pytest.mark.parametrize("engine", NEEDS)
+def test_an_engine_that_is_not_installed_says_what_to_do(engine, monkeypatch):
+    for name in (NEEDS[engine], f"{NEEDS[engine]}.binding"):
+        monkeypatch.setitem(sys.modules, name, None)
+    llvm.machine.cache_clear()
+    try:
+        with pytest.raises(ImportError, match=rf'pip install "autoflow\[{engine}\]"'):
+            af.compile(np.tanh, engine=engine)
+        assert af.compile(np.tanh, engine="auto").how["engine"] == ("numpy" if engine == "llvm" else LLVM)
+    finally:
+        monkeypatch.undo()
+        llvm.machine.cache_clear()
+
+
+def test_engines_are_imported_late():
+    code = "import sys, numpy as np, autoflow as af; af.compile(np.tanh)(np.ones(3))"
+    alone(f"{code}; import autoflow.compiler.jax.engine; assert not {{*sys.modules}} & {set(NEEDS.values())}")
 
 
 @pytest.mark.parametrize("shape", [(), (5,), (3, 4)], ids=str)
@@ -76,7 +99,7 @@ def test_a_result_is_new_memory_at_every_run():
 
 
 def test_what_is_no_engine():
-    with pytest.raises(ValueError, match='"numpy", "llvm", "jax" or "auto", not \'torch\''):
+    with pytest.raises(ValueError, match='engine is "numpy", "llvm", "jax" or "auto", not \'torch\''):
         af.compile(np.tanh, engine="torch")
     with pytest.raises(ValueError, match=r"cache=.* is an option of loops of our own"):
         af.compile(np.tanh, cache="folder")
