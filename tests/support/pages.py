@@ -11,10 +11,14 @@ const r = () => document.querySelector('.autoflow-picture > div').shadowRoot;
 const buttons = () => [...r().querySelectorAll('button')];
 const texts = (selector) => [...r().querySelectorAll(selector)].map((e) => e.textContent);
 const count = (selector) => r().querySelectorAll(selector).length;
+const style = (selector) => getComputedStyle(r().querySelector(selector));
 const visible = (e) => getComputedStyle(e).visibility === 'visible';
 const card = (id) => r().querySelector(`[data-node="${id}"]`);
 const slider = () => r().querySelector('[type=range]');
 const slide = (k) => { slider().value = k; slider().dispatchEvent(new Event('input')); };
+const next = (times = 1) => { for (let k = 0; k < times; k++) buttons()[1].click(); };
+const toggle = (name) => [...r().querySelectorAll('.toggle')].find((e) => e.textContent.includes(name));
+const click = (e) => e.dispatchEvent(new MouseEvent('click', { bubbles: true }));
 const caption = () => r().querySelector('.caption').textContent;
 """
 
