@@ -7,15 +7,6 @@ import pytest
 from live_models import MODELS, page_of
 
 import autoflow as af
-from autoflow.livepage.page import script
-
-
-def line(w, x, y):
-    return np.mean((w[0] * x + w[1] - y) ** 2)
-
-
-FEW, LABELS = np.linspace(-1, 1, 8), np.arange(8) % 3
-W, B = np.array([[0.5], [-0.25]]), np.array([0.125])
 
 
 def test_units_of_layers_are_maps_and_their_weights_are_not():
@@ -52,7 +43,8 @@ def penalised():
     def loss(p, x, t):
         return np.mean(np.maximum(0, 1 - t * predict(p, x))) + 1e-3 * sum([np.sum(p[f"W{k}"] ** 2) for k in (1, 2, 3)])
 
-    return af.live(loss, {name: np.ones(shape) for name, shape in shapes.items()}, (np.ones((40, 2)), FEW[:1]), predict)
+    params = {name: np.ones(shape) for name, shape in shapes.items()}
+    return af.live(loss, params, (np.ones((40, 2)), -np.ones(1)), predict)
 
 
 @pytest.mark.parametrize("name", [*MODELS, "penalised"])
@@ -73,17 +65,6 @@ def test_only_of_elementwise_operations_each_entry_is_a_product():
     page = af.live(lambda w, x: np.sum(np.tanh(np.sort(np.cumsum(w * x)))), {"w": np.ones(3)}, {"x": np.ones(3)})
     sent = {card["word"]: card["sends"][0]["alone"] for card in page.about["cards"] if "sends" in card}
     assert sent == {"multiply": True, "cumsum": False, "sort": False, "tanh": True, "sum": False}
-
-
-def points(rows, t, predict, params):
-    x = np.random.default_rng(0).normal(size=(rows, 2))
-    return af.live(lambda w, x, t: np.sum((x @ w) ** 2) * np.sum(t * 1.0), params, {"x": x, "t": t}, predict)
-
-
-def function(name):
-    """The source of a function of the page."""
-    begin = script().index(f"function {name}")
-    return script()[begin : script().index("\n}", begin) + 2]
 
 
 def test_marks_count_letters_and_not_bytes():

@@ -1,6 +1,7 @@
 """What can be live: losses, their parameters and data; else the reason has its name."""
 
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,10 +10,6 @@ import autoflow as af
 from autoflow import nn
 from autoflow.errors import InputError
 from autoflow.livepage.page import LARGEST
-
-
-def line(w, x, y):
-    return np.mean((w[0] * x + w[1] - y) ** 2)
 
 
 def test_how_the_functions_are_called():
@@ -35,25 +32,17 @@ class Layer:
     b: np.ndarray
 
 
-class Layers:
-    def __init__(self):
-        self.w = np.ones(3)
-
-
 MODEL = nn.Linear(2, 1, rng=np.random.default_rng(0))
 W, B = np.array([[0.5], [-0.25]]), np.array([0.125])
 CONTAINERS = {  # of the same numbers: the parameters, how the loss takes them, their names in the page
     "a dict": ({"w": W, "b": B}, lambda p, x: x @ p["w"] + p["b"], ["w", "b"]),
     "a list": ([W, B], lambda p, x: x @ p[0] + p[1], ["p[0]", "p[1]"]),
-    "nested": (
-        {"one": [W, {"b": B}]},
-        lambda p, x: x @ p["one"][0] + p["one"][1]["b"],
-        ["p['one'][0]", "p['one'][1]['b']"],
-    ),
+    "nested": ({"one": [W, {"b": B}]}, lambda p, x: x @ p["one"][0] + p["one"][1]["b"],
+               ["p['one'][0]", "p['one'][1]['b']"]),
     "a dataclass": (Layer(W, B), lambda p, x: x @ p.w + p.b, ["p.w", "p.b"]),
     "a model": ({"weight": W.T, "bias": B}, lambda p, x: nn.functional_call(MODEL, p, x), ["weight", "bias"]),
     "an array": (np.vstack([W, B]), lambda p, x: x @ p[:2] + p[2], ["p"]),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", CONTAINERS)
@@ -151,33 +140,43 @@ def test_a_prediction_that_is_none_for_each_point_is_not_drawn_as_one(predict):
     assert (page.reason, page.study.kind, page.study.area) == (None, None, None)
 
 
-def test_wrong_arguments():
-    data = {"x": np.ones(3)}
-    with pytest.raises(InputError, match=r"params: p\['layer'\]\[0\] has to be an array of numbers, not str"):
-        af.live(lambda p, x: np.sum(x), {"layer": ["w"]}, data)
-    with pytest.raises(InputError, match=r"params: net has to be .* not Linear\. For an .* nn.functional_call"):
-        af.live(lambda net, x: np.sum(net(x)), nn.Linear(3, 1, rng=np.random.default_rng(0)), data)
-    with pytest.raises(InputError, match=r"not Layers\. Arrays may be in dicts, .* pass vars\(object\), or make it"):
-        af.live(lambda net, x: np.sum(net.w * x), Layers(), data)
-    with pytest.raises(InputError, match="the loss cannot be called with w, x: missing a required argument: 't'"):
-        af.live(lambda w, x, t: np.sum(w * x * t), {"w": np.ones(3)}, data)
-    with pytest.raises(InputError, match="the loss cannot be called with w: too many positional arguments"):
-        af.live(lambda: np.ones(3), {"w": np.ones(3)})
-    with pytest.raises(InputError, match="the prediction cannot be called with w, x: too many positional arguments"):
-        af.live(lambda w, x: np.sum(w * x), {"w": np.ones(3)}, data, lambda: 1.0)
-    with pytest.raises(InputError, match=r"data: x has to be .* not ndarray of shape \(0, 2\)"):
-        af.live(lambda w, x: np.sum(w * x), {"w": np.ones(2)}, {"x": np.ones((0, 2))})
-    with pytest.raises(InputError, match="predict has to compute"):
-        af.live(lambda w, x: np.sum(w * x), {"w": np.ones(3)}, data, lambda w, x: w)
-    with pytest.raises(InputError, match="one number"):
-        af.live(lambda w, x: w * x, {"w": np.ones(3)}, data)
+ONES, THREE = {"w": np.ones(3)}, {"x": np.ones(3)}
+WRONG = [  # the arguments of af.live, and what the error says
+    ((lambda p, x: np.sum(x), {"layer": ["w"]}, THREE),
+     r"params: p\['layer'\]\[0\] has to be an array of numbers, not str"),
+    ((lambda net, x: np.sum(net(x)), nn.Linear(3, 1, rng=np.random.default_rng(0)), THREE),
+     r"params: net has to be .* not Linear\. For an .* nn.functional_call"),
+    ((lambda net, x: np.sum(net.w * x), SimpleNamespace(w=np.ones(3)), THREE),
+     r"not SimpleNamespace\. Arrays may be in dicts, .* pass vars\(object\), or make it"),
+    ((lambda w, x, t: np.sum(w * x * t), ONES, THREE),
+     "the loss cannot be called with w, x: missing a required argument: 't'"),
+    ((lambda: np.ones(3), ONES), "the loss cannot be called with w: too many positional arguments"),
+    ((lambda w, x: np.sum(w * x), ONES, THREE, lambda: 1.0),
+     "the prediction cannot be called with w, x: too many positional arguments"),
+    ((lambda w, x: np.sum(w * x), {"w": np.ones(2)}, {"x": np.ones((0, 2))}),
+     r"data: x has to be .* not ndarray of shape \(0, 2\)"),
+    ((lambda w, x: np.sum(w * x), ONES, THREE, lambda w, x: w), "predict has to compute"),
+    ((lambda w, x: w * x, ONES, THREE), "one number"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("arguments", "said"), WRONG, ids=[said for _, said in WRONG])
+def test_wrong_arguments(arguments, said):
+    with pytest.raises(InputError, match=said):
+        af.live(*arguments)
+
+
+def test_wrong_options(tmp_path):
+    def live(**options):
+        return af.live(lambda w, x: np.sum(w * x), ONES, THREE, **options)
+
     with pytest.raises(ValueError, match="optimizer is one of 'sgd', 'momentum', 'adam'"):
-        af.live(lambda w, x: np.sum(w * x), {"w": np.ones(3)}, data, optimizer="lbfgs")
+        live(optimizer="lbfgs")
     for lr in (-1.0, np.inf, "fast", None):
         with pytest.raises(ValueError, match="lr has to be positive and finite"):
-            af.live(lambda w, x: np.sum(w * x), {"w": np.ones(3)}, data, lr=lr)
+            live(lr=lr)
     with pytest.raises(ValueError, match=r"saved as \.html"):
-        af.live(lambda w, x: np.sum(w * x), {"w": np.ones(3)}, data).save("page.pdf")
+        live().save(tmp_path / "page.pdf")
 
 
 def test_each_line_is_shown_once():

@@ -38,6 +38,13 @@ def lesson():
     return example(2.0, 1.0, 0.5)
 
 
+def repeat(f, x, count):
+    """f of f of ... of x."""
+    for _ in range(count):
+        x = f(x)
+    return x
+
+
 def shared():
     x = af.Variable(2.0, name="x")
     a = x * x

@@ -10,6 +10,24 @@ import autoflow as af
 
 PAGES = {make.__name__: make for make in live_pages.TITLES}
 MODELS = [*PAGES]
+HELPERS = """
+const host = document.querySelector('.autoflow-live'), L = host.live, $ = L.$, root = host.shadowRoot;
+const click = (...ids) => ids.forEach((id) => $(id).click());
+const card = (title) => L.drawn().find((c) => c.c.title === title);
+const heading = () => root.querySelector('.panel h2').textContent;
+const hidden = (title) => [card(title).g.querySelector('.gradient').textContent, $('gradientText').textContent];
+const say = (sign) => root.querySelector(`[data-say="${sign}"]`).click();
+const place = (e) => (({ left, top, width, height }) => [left, top, width, height])(e.getBoundingClientRect());
+const all = (list) => list.map((a) => Array.from(a));
+const frames = (n) => new Promise((done) => {
+  const next = () => (n-- ? requestAnimationFrame(next) : done());
+  next();
+});
+const until = (step) => new Promise((done) => {
+  const look = () => (L.state.at > step ? done() : setTimeout(look, 5));
+  look();
+});
+"""
 
 
 @cache
@@ -30,3 +48,11 @@ def page_of(name, **options):
     """One of them."""
     loss, predict, params, data, lr = model(name)
     return af.live(loss, params, data, predict, **{"lr": lr, **options})
+
+
+def drag(one, start, by):
+    """With the pointer."""
+    for kind, share in [("mousePressed", 0), *[("mouseMoved", k / 5) for k in range(1, 6)], ("mouseReleased", 1)]:
+        x, y = [a + share * b for a, b in zip(start, by, strict=True)]
+        held = int(kind != "mouseReleased")
+        one.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", buttons=held, clickCount=1)
