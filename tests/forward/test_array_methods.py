@@ -233,7 +233,9 @@ def test_shape_can_be_assigned_to():
     x = af.Variable(np.arange(1.0, 7.0), name="x")
     y = 2.0 * x
     wave, y.shape = np.exp(0.1 * y), (2, -1)
+    record, y.shape = y.grad_fn, (2, 3)
     assert y.shape == y.value.shape == (2, 3)
+    assert y.grad_fn is record
     y += 1.0
     y[0] = 5.0
     weights = np.arange(6.0).reshape(2, 3)
