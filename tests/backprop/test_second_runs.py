@@ -20,8 +20,7 @@ from autoflow.errors import StaleValueError
 N = 5000  # more than af.options.keep
 
 
-OUTSIDE = np.random.default_rng(5)
-PYTHONS = random.Random(5)
+OUTSIDE, PYTHONS = np.random.default_rng(5), random.Random(5)
 
 
 class Noisy:
@@ -41,17 +40,14 @@ def drawing_functions():
     streams = collections.deque([np.random.Generator(np.random.MT19937(4))])
     bits, bound = np.random.PCG64(6), np.random.default_rng(10).normal
     return {
-        "numpy": lambda x: x * np.random.normal(size=x.shape),
-        "python": lambda x: x * random.random(),
-        "python's own class": lambda x: x * PYTHONS.random(),
-        "global": lambda x: x * OUTSIDE.normal(size=x.shape),
+        "numpy": lambda x: x * np.random.normal(size=x.shape), "python": lambda x: x * random.random(),
+        "python's own class": lambda x: x * PYTHONS.random(), "global": lambda x: x * OUTSIDE.normal(size=x.shape),
         "closure": lambda x: x * rng.normal(size=x.shape),
         "default": lambda x, rng=rng: x * rng.normal(size=x.shape),
         "legacy": lambda x: x * legacy.normal(size=x.shape),
         "container": lambda x: x * held["deep"][0].rng.normal(size=x.shape),
         "deque": lambda x: x * streams[0].normal(size=x.shape),
-        "bits": lambda x: x * float(bits.random_raw(1)[0] % 1000),
-        "slot": Noisy(np.random.default_rng(7)),
+        "bits": lambda x: x * float(bits.random_raw(1)[0] % 1000), "slot": Noisy(np.random.default_rng(7)),
         "method": Noisy(np.random.default_rng(8)).__call__,
         "partial": functools.partial(lambda r, x: x * r.normal(size=x.shape), np.random.default_rng(9)),
         "bound": lambda x, draw=bound: x * draw(size=x.shape),
@@ -59,7 +55,7 @@ def drawing_functions():
         "layer": af.nn.Dropout(0.5, rng=np.random.default_rng(11)),
         "layers": af.nn.Sequential(af.nn.Dropout(0.5, rng=np.random.default_rng(12)), lambda x: x * 2.0),
         "checkpoint in a checkpoint": checkpoint(lambda x: x * rng.normal(size=x.shape)),
-    }
+    }  # fmt: skip
 
 
 def drawn_from_outside(x):
@@ -100,15 +96,10 @@ def test_other_numbers_the_second_time_are_noticed(n):
         return x * float(counter.n)
 
     for f in (
-        lambda x: x * np.random.default_rng().normal(size=n),
-        lambda x: x * random.SystemRandom().random(),
-        lambda x: x * next(numbers),
-        lambda x: x * next(stream),
-        lambda x: x * taken.pop(),
-        lambda x: x * time.perf_counter_ns(),
-        lambda x: abs(x - x.detach() + next(numbers)) ** 0.0 * x,
-        counts,
-    ):
+        lambda x: x * np.random.default_rng().normal(size=n), lambda x: x * random.SystemRandom().random(),
+        lambda x: x * next(numbers), lambda x: x * next(stream), lambda x: x * taken.pop(), counts,
+        lambda x: x * time.perf_counter_ns(), lambda x: abs(x - x.detach() + next(numbers)) ** 0.0 * x,
+    ):  # fmt: skip
         y = checkpoint(f)(x)
         with pytest.raises(StaleValueError, match="this run is not the first one"):
             y.sum().backward()
@@ -186,10 +177,10 @@ def test_whatever_is_overwritten_is_noticed_or_was_copied(kind, place, n):
         right = gradients(lambda: (np.tanh(f(x, make(numbers)) * 1e-3) * 1e3).sum(), x)
         x.zero_grad()
     else:
-        inner = checkpoint(f) if place == "nested" else f
-        captured = checkpoint(lambda x: inner(x, c))
-        y = captured(x) if place in ("closure", "nested") else checkpoint(inner)(x, **{"c": c})
-        y = checkpoint(inner)(x, c) if place == "argument" else y
+        y = {
+            "argument": lambda: checkpoint(f)(x, c), "closure": lambda: checkpoint(lambda x: f(x, c))(x),
+            "nested": lambda: checkpoint(lambda x: checkpoint(f)(x, c))(x),
+        }.get(place, lambda: checkpoint(f)(x, c=c))()  # fmt: skip
     change(c)
     try:
         y.sum().backward(create_graph=place == "after create_graph")
@@ -269,12 +260,16 @@ def test_arguments_in_any_order_in_memory(order, n):
     np.testing.assert_allclose(x.grad, np.cos(x.value) * a)
 
 
+def number(how):
+    return how["by"] if isinstance(how, dict) else how
+
+
 class Reversed(af.Function):
     """The derivative changes its sign, and nothing else does."""
 
     @staticmethod
     def forward(ctx, x, how):
-        ctx.how = how["by"] if isinstance(how, dict) else how
+        ctx.how = number(how)
         return x * 1.0
 
     @staticmethod
@@ -282,17 +277,10 @@ class Reversed(af.Function):
         return -ctx.how * g, None
 
 
-def reversed_by_a_primitive():
-    f = af.primitive(lambda x, how: x * 1.0)
-    return f.defvjp(x=lambda g, how: -(how["by"] if isinstance(how, dict) else how) * g)
-
-
 CHANGING = {  # functions whose results do not show what their slope depends on
-    "Function": lambda: Reversed.apply, "primitive": reversed_by_a_primitive,
-    "checkpoint": lambda: checkpoint(
-        lambda x, how: np.abs(x * 0 - (how["by"] if isinstance(how, dict) else how) * x) ** 2 / 9
-    ),
-    "Function in a checkpoint": lambda: checkpoint(Reversed.apply),
+    "Function": lambda: Reversed.apply, "Function in a checkpoint": lambda: checkpoint(Reversed.apply),
+    "primitive": lambda: af.primitive(lambda x, how: x * 1.0).defvjp(x=lambda g, how: -number(how) * g),
+    "checkpoint": lambda: checkpoint(lambda x, how: np.abs(x * 0 - number(how) * x) ** 2 / 9),
 }  # fmt: skip
 
 

@@ -42,10 +42,8 @@ NODES = {  # in nodes/nodes.py
 # fmt: on
 # What this version of NumPy has. (2.3 has names that say only that they are gone.)
 NAMES = {name for name in dir(np.ndarray) if hasattr(np.ones((1, 1)), name)}
-UNNAMED = {
-    "_set_dtype",
-    "_set_shape",
-}  # NumPy's own, from 2.5 on: refused, as everything that is not named in forward/array_methods.py
+# NumPy's own, from 2.5 on: refused, as everything that is not named in forward/array_methods.py
+UNNAMED = {"_set_dtype", "_set_shape"}
 FULL_RO = 0x11C  # inspect.BufferFlags.FULL_RO, which Python 3.11 does not have
 
 
@@ -56,9 +54,7 @@ def test_every_name_of_ndarray_is_classified_once():
                BITS, special, INHERITED, NODES, {"__setitem__"}, UNNAMED & array_methods.unknown_names()]  # fmt: skip
     for name in NAMES:
         places = [k for k, names in enumerate(classes) if name in names]
-        assert len(places) == 1, (
-            f"ndarray.{name} is in {len(places)} classes: say in forward/array_methods.py what a node answers"
-        )
+        assert len(places) == 1, f"ndarray.{name} is in {places}: say in forward/array_methods.py what a node answers"
 
 
 @pytest.mark.parametrize("name", sorted({n for n in NAMES if not n.startswith("_")}))
@@ -94,15 +90,13 @@ def cannot(error, f, *args):
 HARMLESS = {
     "__array__": lambda a, b: type(a.__array__()) is np.ndarray and np.shares_memory(a.__array__(), b),
     "__array_finalize__": lambda a, b: a.__array_finalize__(b) is None,  # views made in C: see test_interop.py
-    "__array_interface__": lambda a, b: (
-        a.__array_interface__ == {**b.__array_interface__, "data": (b.ctypes.data, True)}  # read-only
+    "__array_interface__": lambda a, b: (  # read-only
+        a.__array_interface__ == {**b.__array_interface__, "data": (b.ctypes.data, True)}
     ),
     "__array_namespace__": lambda a, b: a.__array_namespace__() is np,
     "__array_priority__": lambda a, b: isinstance(a.__array_priority__, float),
     "__array_struct__": lambda a, b: type(a.__array_struct__) is type(b.__array_struct__),
-    "__buffer__": lambda a, b: (
-        a.__buffer__(FULL_RO).tobytes() == b.tobytes()
-    ),  # what memoryview(a) asks, from Python 3.12 on
+    "__buffer__": lambda a, b: a.__buffer__(FULL_RO).tobytes() == b.tobytes(),  # memoryview(a) asks it from 3.12 on
     "__class__": lambda a, b: a.__class__ is type(a),
     "__class_getitem__": lambda a, b: af.Variable[int, float].__origin__ is af.Variable,
     "__delattr__": lambda a, b: cannot(AttributeError, a.__delattr__, "shape"),
@@ -154,12 +148,6 @@ def test_plain_answers(name, tmp_path):
     ours, theirs = getattr(x, name)(*arguments.get(name, ())), getattr(x.value, name)(*arguments.get(name, ()))
     assert type(ours) is type(theirs)
     np.testing.assert_equal(ours, theirs)
-
-
-def test_plain_answers_take_nodes_and_keywords():
-    x = af.Variable(A)
-    np.testing.assert_array_equal(x.argmax(axis=1, keepdims=True), A.argmax(axis=1, keepdims=True))
-    assert x[0].searchsorted(v=x[0, 0], sorter=np.argsort(A[0])) == 2
 
 
 @pytest.mark.parametrize("name", sorted(array_methods.REFUSED))
@@ -233,7 +221,9 @@ def test_shape_can_be_assigned_to():
     x = af.Variable(np.arange(1.0, 7.0), name="x")
     y = 2.0 * x
     wave, y.shape = np.exp(0.1 * y), (2, -1)
+    record, y.shape = y.grad_fn, (2, 3)
     assert y.shape == y.value.shape == (2, 3)
+    assert y.grad_fn is record
     y += 1.0
     y[0] = 5.0
     weights = np.arange(6.0).reshape(2, 3)
@@ -263,13 +253,33 @@ def test_a_view_of_an_array_that_was_given_another_shape_is_refused(make, use):
     a.sum().backward()
 
 
+REFUSALS = [
+    (lambda x: x.view("f4"), NoRuleError, "reads the bytes"),
+    (lambda x: x.view(np.int64), NoRuleError, "reads the bytes"),
+    (lambda x: x.view(af.Constant), NoRuleError, "reads the bytes"),
+    (lambda x: x.astype(float, subok=False), NoRuleError, "subok"),
+    (lambda x: x.astype(np.float32, casting="safe"), TypeError, "Cannot cast"),
+    (lambda x: x.choose([x, x]), TypeError, "Cannot cast"),
+    (lambda x: round(x, 1), TypeError, r"one number, not shape \(2, 3\)"),
+    (lambda x: af.zeros(3).fill([1, 2, 3]), ValueError, "one number"),
+    (lambda x: x.fill(1.0), InPlaceError, "Variable"),
+    (lambda x: (x * 1.0).T.flat.__setitem__(0, 1.0), InPlaceError, "read-only"),
+    (lambda x: x.__setstate__(np.zeros(2).__reduce__()[2]), InPlaceError, "restore"),
+    (lambda x: range(x[0, 0]), TypeError, "integer"), (bool, ValueError, "ambiguous"),
+    (lambda x: x & 1, TypeError, "not supported"), (lambda x: np.add(x, None), TypeError, "unsupported operand"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "error", "words"), REFUSALS)
+def test_refusals(call, error, words):
+    with pytest.raises(error, match=words):
+        call(af.Variable(A))
+
+
 def test_round_gives_the_number():
-    x = af.Variable(2.34567, name="x")
-    for node in (x, 1.0 * x, af.Constant(2.34567)):
+    for node in (af.Variable(2.34567), 1.0 * af.Variable(2.34567), af.Constant(2.34567)):
         assert (round(node, 3), round(node)) == (2.346, 2)
         assert not isinstance(round(node, 3), af.Node)
-    with pytest.raises(TypeError, match=r"one number, not shape \(2,\)"):
-        round(af.Variable([1.0, 2.0]), 1)
 
 
 def test_flags_are_those_of_the_memory():
@@ -279,31 +289,15 @@ def test_flags_are_those_of_the_memory():
         a[0] = 1.0
 
 
-def test_view():
+def test_which_methods_give_the_array_itself_and_which_plain_ones():
     x = af.Variable(A)
-    assert type(x.view(np.ndarray)) is np.ndarray
+    assert x.conj() is x.conjugate() is x.astype(float, copy=False) is x  # it is real
+    assert type(x.view(np.ndarray)) is type(x.astype(int)) is np.ndarray
     assert np.shares_memory(x.view(type=np.ndarray), x.value)
     assert x.view().requires_grad
-    for arguments in (("f4",), (np.int64,), (af.Constant,)):
-        with pytest.raises(NoRuleError, match="reads the bytes"):
-            x.view(*arguments)
-
-
-def test_astype():
-    x = af.Variable(A)
-    assert x.astype(float, copy=False) is x
-    assert type(x.astype(int)) is np.ndarray
     assert x.astype(str).dtype.kind == "U"
-    with pytest.raises(NoRuleError, match="subok"):
-        x.astype(float, subok=False)
-    with pytest.raises(TypeError, match="Cannot cast"):
-        x.astype(np.float32, casting="safe")
-
-
-def test_a_real_array_is_its_own_conjugate():
-    x = af.Variable(A)
-    assert x.conj() is x
-    assert x.conjugate() is x
+    np.testing.assert_array_equal(x.argmax(axis=1, keepdims=True), A.argmax(axis=1, keepdims=True))
+    assert x[0].searchsorted(v=x[0, 0], sorter=np.argsort(A[0])) == 2
 
 
 def test_flat():
@@ -314,8 +308,6 @@ def test_flat():
     a = x * 1.0
     a.flat[:2] = 0.0
     assert (a.value[0, :2] == 0).all()
-    with pytest.raises(InPlaceError, match="read-only"):
-        a.T.flat[0] = 1.0
 
 
 SORTED = {
@@ -358,8 +350,6 @@ def test_choose():
     assert i.choose([x, 0.0], out=a) is a
     assert same_bits(a.value, i.value.choose([A, 0.0]))
     assert same_bits((i - 1).choose([x, 0.0], mode="clip").value, (i.value - 1).choose([A, 0.0], mode="clip"))
-    with pytest.raises(TypeError, match="Cannot cast"):
-        x.choose([x, x])
 
 
 def test_fill():
@@ -367,10 +357,6 @@ def test_fill():
     a.fill(x * x)
     a.sum().backward()
     assert x.grad == 12.0
-    with pytest.raises(ValueError, match="one number"):
-        a.fill([1, 2, 3])
-    with pytest.raises(InPlaceError, match="Variable"):
-        x.fill(1.0)
 
 
 # -- Python's protocols
@@ -416,10 +402,6 @@ def test_a_number_that_is_asked_for_is_given():
     assert list(range(3))[af.Constant(1)] == 1
     assert 2.5 in x.reshape(1)
     assert 3.0 not in x.reshape(1)
-    with pytest.raises(TypeError):
-        range(x)
-    with pytest.raises(ValueError, match="ambiguous"):
-        bool(af.Variable(A))
 
 
 def test_strict_mode_refuses_numbers_but_for_float():
@@ -445,8 +427,6 @@ def test_bits():
     np.testing.assert_array_equal(i.value, [1, 0, 1])
     assert a.value.all()
     assert isinstance(a, af.Constant)
-    with pytest.raises(TypeError):
-        af.Variable(A) & 1
 
 
 PICKLED = [lambda x, k=k: pickle.loads(pickle.dumps(x, k)) for k in (None, 2, 5)]
@@ -489,21 +469,17 @@ def test_one_object_copied_twice_stays_one():
 
 
 def test_a_pickle_names_nothing_but_our_constructor_and_arrays():
+    found = []
+
     class Names(pickle.Unpickler):
         def find_class(self, module, name):
             found.append((module.partition(".")[0], name))
             return super().find_class(module, name)
 
-    found: list[tuple[str, str]] = []
     Names(io.BytesIO(pickle.dumps(af.Variable(A) * 2))).load()
     assert ("autoflow", "restore") in found
     assert {module for module, _ in found} <= {"autoflow", "numpy"}
     assert af.Variable(A).__reduce__()[0] is node_methods.restore
-
-
-def test_a_state_from_outside_is_refused():
-    with pytest.raises(InPlaceError, match="restore"):
-        af.Variable(A).__setstate__(np.zeros(2).__reduce__()[2])
 
 
 def test_dlpack_and_buffers_are_those_of_the_plain_array():
@@ -549,5 +525,3 @@ def test_comparisons_are_those_of_the_numbers(name, other, shape):
 @pytest.mark.parametrize("function", [np.equal, np.not_equal])
 def test_none_is_an_operand(function):
     np.testing.assert_array_equal(function(af.Variable([1.0, 2.0]), None), function(np.ones(2), None))
-    with pytest.raises(TypeError, match="unsupported operand"):
-        np.add(af.Variable(1.0), None)

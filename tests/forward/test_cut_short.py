@@ -1,7 +1,5 @@
 """Writes that an exception cuts short: the true gradient, or StaleValueError; never a wrong number."""
 
-from __future__ import annotations
-
 import threading
 import warnings
 
@@ -26,7 +24,7 @@ W = np.array([2.0, -1.0, 0.5, 1.25])
 class Things:
     """Two Variables, an array ``y`` to write into, what was computed from it, and what else a program makes."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.x, self.w = af.Variable(X, name="x"), af.Variable(W, name="w")
         self.y = self.x * 2.0
         self.earlier = self.y * self.y + np.sin(self.x)
@@ -36,7 +34,7 @@ class Things:
         self.part = self.constant[:2]
         self.plain = np.ones(4)
 
-    def nodes(self) -> dict[str, object]:
+    def nodes(self):
         """What somebody may go on with afterwards."""
         named = {name: value for name, value in vars(self).items() if isinstance(value, af.Node)}
         return {**named, "later": self.y * self.y, "of the view": self.view * self.w[1:], "of deep": self.deep * 1.0}

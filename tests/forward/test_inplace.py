@@ -11,27 +11,12 @@ X = np.array([0.3, -0.7, 1.1, 0.4])
 W = np.array([[0.2, -0.3, 0.5, 0.1], [0.4, 0.6, -0.2, 0.3], [-0.1, 0.2, 0.7, -0.4], [0.3, 0.1, -0.6, 0.2]])
 
 
-def fill_loop(x, w):
-    out = np.zeros_like(x)
-    for i in range(4):
-        out[i] = np.exp(x[i]) * w[i, i]
-    return out
-
-
 def scalar_recurrence(x, w):
     out = np.zeros_like(x)
     out[0] = x[0]
     for i in range(1, 4):
-        out[i] = out[i - 1] * out[i - 1] + x[i] * w[0, i]
+        out[i] = out[i - 1] * out[i - 1] + np.exp(x[i]) * w[0, i]
     return out
-
-
-def row_recurrence(x, w):
-    h = np.zeros_like(w)
-    h[0] = x
-    for t in range(1, 4):
-        h[t] = np.tanh(h[t - 1] @ w + x)
-    return h
 
 
 def wraps_around(x, w):
@@ -57,15 +42,8 @@ def heat_2d(x, w):
     return u
 
 
-def result_is_needed(x, w):
-    y = np.tanh(x)  # tanh's derivative reads its own result
-    y *= 2
-    y += w[0]
-    return y
-
-
 def scaled_by_node(x, w):
-    y = np.exp(x)
+    y = np.tanh(x)  # tanh's derivative reads its own result
     y *= w[0]
     y /= np.exp(w[1])
     y -= w[2]
@@ -77,11 +55,6 @@ def by_itself(x, w):
     a = x + w[0]
     a *= a
     a += a
-    return a
-
-
-def reversed_self(x, w):
-    a = x * 2
     a *= a[::-1]
     return a
 
@@ -89,15 +62,9 @@ def reversed_self(x, w):
 def two_names(x, w):
     a = x * 2
     b = a
-    a += w[0]
-    return b * b
-
-
-def used_before(x, w):
-    a = x * 2
     c = a + w[0]  # needs no value of a
     a *= 3
-    return c * a
+    return b * c * a
 
 
 def overwritten(x, w):
@@ -115,16 +82,11 @@ def broadcast_into(x, w):
 
 
 def ufunc_out(x, w):
-    a = x * 2
+    a, sums = x * 2, np.zeros_like(x)
     np.add(x, w[0], out=a)
     np.tanh(a, out=a)
-    return a
-
-
-def reduction_out(x, w):
-    a = np.zeros_like(x)
-    np.sum(w * x, axis=0, out=a)
-    return a * x
+    np.sum(w * x, axis=0, out=sums)
+    return a * sums
 
 
 def plain_accumulator(x, w):
@@ -141,13 +103,6 @@ def fancy_write(x, w):
     return a * a
 
 
-def through_view(x, w):
-    u = x * 1.0
-    v = u[1:]
-    v *= 2
-    return u
-
-
 def through_chain(x, w):
     u = w * 1.0
     v = u.T[1:].reshape(3, 2, 2)[:, 1]
@@ -156,18 +111,12 @@ def through_chain(x, w):
     return u * u
 
 
-def through_transpose(x, w):
-    u = w * 2.0
-    t = u.T
-    t += x
-    return u @ x
-
-
 def through_reshape(x, w):
     u = x * 2.0
-    m = u.reshape(2, 2)
+    m = u.reshape(2, 2).T
     m[0] *= w[0, :2]
     m[:, 1] = m[:, 0] * 2
+    m *= 2
     return u
 
 
@@ -188,7 +137,7 @@ def sibling_views(x, w):
 
 
 def view_of_constant(x, w):
-    u = af.zeros(4) if isinstance(x, np.ndarray) and isinstance(x, af.Node) else np.zeros(4)
+    u = np.zeros_like(x)
     v = u[1:3]
     v[...] = x[:2]
     u[0] = x[3]
@@ -310,47 +259,32 @@ def test_stale_values_are_refused(program):
     assert w.grad is None
 
 
-def test_a_write_elsewhere_in_the_same_memory_harms_nobody():
+def test_a_write_is_noticed_where_it_was_read_and_after_a_pass_too():
     w = af.Variable(W)
     a = np.repeat(w, 1000, axis=1)  # large: values are not copied
     z = np.sin(a[0])
     a[1] = 0.0
     z.sum().backward()
     np.testing.assert_allclose(w.grad[0], 1000 * np.cos(W[0]))
-
-
-def test_a_write_between_two_passes_is_noticed():
-    w = af.Variable(W)
-    a = np.repeat(w, 1000, axis=1)
-    z = np.sin(a[0])
-    z.sum().backward()
     a[0] = 0.0
     with pytest.raises(StaleValueError, match="needs the value"):
         z.sum().backward()
 
 
-def test_a_large_plain_operand_that_changes_is_noticed():
-    x, c = af.Variable(np.ones(5000)), np.full(5000, 2.0)
-    z = x * c
-    c[:] = 3.0
-    with pytest.raises(StaleValueError, match="plain array of shape"):
+@pytest.mark.parametrize(("compute", "c", "slope"), [
+    (lambda x, c: x * c, np.full(4, 2.0), [2, 2, 2, 2]), (lambda x, c: x[c], np.array([0, 0, 2]), [2, 0, 1, 0]),
+    (lambda x, c: x[0] * c, np.full(5000, 2.0), None),
+])  # fmt: skip
+def test_plain_operands_and_indices_may_change_unless_they_are_large(compute, c, slope):
+    x, c = af.Variable(X), c.copy()
+    z = compute(x, c)
+    c[:] = 3
+    if slope is None:
+        with pytest.raises(StaleValueError, match="plain array of shape"):
+            z.sum().backward()
+    else:
         z.sum().backward()
-
-
-def test_a_small_plain_operand_may_change():
-    x, c = af.Variable(np.ones(5)), np.full(5, 2.0)
-    z = x * c
-    c[:] = 3.0
-    z.sum().backward()
-    np.testing.assert_array_equal(x.grad, np.full(5, 2.0))
-
-
-def test_an_index_array_may_change():
-    x, i = af.Variable(X), np.array([0, 0, 2])
-    z = x[i]
-    i[:] = 3
-    z.sum().backward()
-    np.testing.assert_array_equal(x.grad, [2, 0, 1, 0])
+        np.testing.assert_array_equal(x.grad, slope)
 
 
 @pytest.mark.parametrize(("write", "error", "words"), [
@@ -365,22 +299,20 @@ def test_an_index_array_may_change():
     (lambda x, a: np.zeros((2, 4))[0].__iadd__(a), LostGradientError, r"af\.zeros"),
     (lambda x, a: x.assign([1.0, 2.0]), InPlaceError, r"shape \(4,\)"),
     (lambda x, a: np.copyto(a, 1.0, where=np.array([1, 0, 1, 0])), TypeError, "where= takes booleans"),
+    (lambda x, a: a.__iadd__(np.zeros((2, 4))), ValueError, "broadcast"),
+    (lambda x, a: a.__iadd__(np.array(["a"])), TypeError, "text has no derivative"),
+    (af.no_grad()(lambda x, a: a.__iadd__(1)), InPlaceError, "has a history"),
+    (af.no_grad()(lambda x, a: a[1:].__imul__(0)), InPlaceError, "under no_grad"),
 ])  # fmt: skip
 def test_refused(write, error, words):
     x = af.Variable(X, name="x")
-    a = x * 2
+    a = np.tanh(x)
     with pytest.raises(error, match=words):
         write(x, a)
-    a.sum().backward()
-    np.testing.assert_array_equal(x.grad, np.full(4, 2.0))
+    np.testing.assert_array_equal(a.value, np.tanh(X))
     np.testing.assert_array_equal(x.value, X)
-
-
-def test_writing_under_no_grad_into_something_with_history_is_refused():
-    x = af.Variable(X)
-    a = x * 2
-    with af.no_grad(), pytest.raises(InPlaceError, match="has a history"):
-        a += 1
+    a.sum().backward()
+    np.testing.assert_allclose(x.grad, 1 - np.tanh(X) ** 2)
 
 
 def test_variables_may_be_written_under_no_grad():
@@ -438,17 +370,6 @@ def test_a_constant_becomes_an_operation():
     assert a.name == "buffer"
 
 
-def test_a_failed_write_changes_nothing():
-    x = af.Variable(X)
-    a = np.tanh(x)
-    with pytest.raises(ValueError, match="broadcast"):
-        a += np.zeros((2, 4))
-    with pytest.raises(TypeError):
-        a += np.array(["a"])
-    a.sum().backward()
-    np.testing.assert_allclose(x.grad, 1 - np.tanh(X) ** 2)
-
-
 @needs_flags
 def test_a_write_that_fails_halfway_is_not_used():
     x = af.Variable(X)
@@ -475,34 +396,25 @@ def test_memory_is_shared_with_who_had_it():
 
 
 def test_a_long_fill_loop_is_linear_in_memory_and_time():
-    n = 3000
-    x = af.Variable(np.linspace(0, 1, n))
+    x = af.Variable(np.linspace(0, 1, 3000))
     out = np.zeros_like(x)
-    for i in range(n):
+    for i in range(x.size):
         out[i] = x[i] * x[i]
     out.sum().backward()
     np.testing.assert_allclose(x.grad, 2 * x.value)
 
 
-def test_numbers_assigned_to_value_have_no_history():
+def test_numbers_assigned_to_value_have_no_history_and_leave_older_derivatives_as_they_were():
     x = af.Variable(X)
-    y = x * 2.0
+    y = np.exp(x)
+    older = y * 3.0
     y.value = X + 1.0
     np.testing.assert_array_equal(y, X + 1.0)
-    (y * x).sum().backward()
-    np.testing.assert_array_equal(x.grad, X + 1.0)  # of x alone: the new y was not computed from it
+    (y * x + older).sum().backward()
+    np.testing.assert_allclose(x.grad, X + 1.0 + 3.0 * np.exp(X), rtol=1e-15)  # the new y was not computed from x
     filled = af.zeros(4)
     filled.value = X
     np.testing.assert_array_equal(filled, X)
-
-
-def test_numbers_assigned_to_value_leave_older_derivatives_as_they_were():
-    x = af.Variable(X)
-    y = np.exp(x)
-    z = y * 3.0
-    y.value = 0.0
-    z.sum().backward()
-    np.testing.assert_allclose(x.grad, 3.0 * np.exp(X), rtol=1e-15)
 
 
 @pytest.mark.parametrize("write", [
@@ -512,14 +424,6 @@ def test_numbers_assigned_to_value_leave_older_derivatives_as_they_were():
 def test_an_array_that_numpy_made_of_a_node_has_lost_its_history(write):
     with pytest.raises(LostGradientError, match=r"NumPy made this Operation of shape .* so its history is lost"):
         write(np.array(af.Variable(X) * 2.0, subok=True))
-
-
-def test_a_shape_that_is_assigned_again_changes_nothing():
-    y = af.Variable(X) * 2.0
-    before = y.operands
-    y.shape = (4,)
-    assert y.shape == (4,)
-    assert y.operands == before
 
 
 CHOSEN = {
@@ -658,25 +562,13 @@ def test_a_view_taken_under_no_grad_is_a_constant_for_good(part, write, inside):
     """As if it were detached: what is written through it would be in no history."""
     x = af.Variable(np.arange(1.0, 13.0).reshape(3, 4))
     u = x * 2
-    with af.no_grad():
-        v = PARTS[part](u)
-        if inside:
-            with pytest.raises(InPlaceError, match="under no_grad"):
-                write(v)
-    if not inside:
-        with pytest.raises(InPlaceError, match="under no_grad"):
-            write(v)
+    v = af.no_grad()(PARTS[part])(u)
+    with af.set_grad_enabled(not inside), pytest.raises(InPlaceError, match="under no_grad"):
+        write(v)
     np.testing.assert_array_equal(u.value, 2 * x.value)
     u += 1
     assert not v.requires_grad
     np.testing.assert_array_equal(v.value, PARTS[part](u).value)
-
-
-def test_an_item_that_is_changed_under_no_grad_is_refused_like_the_array():
-    u = af.Variable(X) * 2
-    with af.no_grad(), pytest.raises(InPlaceError):
-        u[1:] *= 0
-    np.testing.assert_array_equal(u.value, X * 2)
 
 
 def test_a_view_keeps_its_name_when_its_base_is_written_into():

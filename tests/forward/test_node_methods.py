@@ -1,7 +1,5 @@
 """Methods of nodes whose work is done elsewhere: their parameters are those of the functions that do it."""
 
-from __future__ import annotations
-
 import inspect
 import re
 

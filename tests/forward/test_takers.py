@@ -1,13 +1,10 @@
 """Who takes a number out of a node: functions of NumPy's are refused where a gradient would be lost, others get it."""
 
-from __future__ import annotations
-
 import functools
 import math
 import os
 import sysconfig
 from collections import UserList, deque
-from typing import Any
 
 import numpy as np
 import pytest
@@ -64,18 +61,18 @@ class Box:
     __slots__ = ("numpy", "slot")
     static = staticmethod(np.array)
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.numpy, self.slot = np, np.array
 
     @property
-    def array(self) -> Any:
+    def array(self):
         raise AssertionError("looking for a function runs no code of the user's")
 
-    def method(self, x: Any) -> float:
+    def method(self, x):
         return float(x)
 
     class Unhashable:
-        def __hash__(self) -> int:
+        def __hash__(self):
             raise AssertionError("looking at a function runs no code of the user's")
 
         __call__ = float
@@ -83,7 +80,7 @@ class Box:
     callable = Unhashable()
 
 
-def names() -> dict[str, Any]:
+def names():
     n = af.Variable(1.5) * 1.0
     boxes = np.array([None, None])
     boxes[:] = [n, n * 2.0]
@@ -93,7 +90,7 @@ def names() -> dict[str, Any]:
     }  # fmt: skip
 
 
-def evaluated(program: str, how: str) -> Any:
+def evaluated(program, how):
     """The value of a program that is a module, the body of a function, or one whose names are its arguments."""
     given = names()
     if how == "module":
@@ -108,7 +105,7 @@ PLACES = "module", "function", "arguments"
 
 
 @pytest.mark.parametrize("program", REFUSED)
-def test_a_function_of_numpys_that_would_lose_a_gradient_is_refused(program: str) -> None:
+def test_a_function_of_numpys_that_would_lose_a_gradient_is_refused(program):
     name = REFUSED[program].replace(".", r"\.")
     message = rf"^{name}\b.* would take the number of .*af\.array.*af\.stack.*float"
     for how in PLACES:
@@ -117,7 +114,7 @@ def test_a_function_of_numpys_that_would_lose_a_gradient_is_refused(program: str
 
 
 @pytest.mark.parametrize("program", TAKEN)
-def test_a_number_that_is_wanted_is_given(program: str) -> None:
+def test_a_number_that_is_wanted_is_given(program):
     assert [evaluated(program, how) for how in PLACES] == [TAKEN[program]] * 3
 
 
@@ -126,7 +123,7 @@ ALLOWED = ["float(n)", "f'{n:.2f}'", "'%.1f' % n", "'{:.1f}'.format(n)", "str(n)
 
 
 @pytest.mark.parametrize("program", [*TAKEN, *REFUSED])
-def test_strict_mode_gives_numbers_to_float_and_for_printing_only(program: str) -> None:
+def test_strict_mode_gives_numbers_to_float_and_for_printing_only(program):
     if program.startswith("np.array_equal"):
         return  # it takes any error for "no"
     with af.options(strict=True):
@@ -138,14 +135,14 @@ def test_strict_mode_gives_numbers_to_float_and_for_printing_only(program: str) 
 
 
 @pytest.mark.parametrize("file", ["site-packages/other/x.py", "dist-packages/x.py", "stdlib"])
-def test_other_packages_get_numbers(file: str) -> None:
+def test_other_packages_get_numbers(file):
     path = os.path.join(sysconfig.get_paths()["stdlib"], "statistics.py") if file == "stdlib" else f"/usr/lib/{file}"
     given = {"np": np}
     exec(compile("def f(x): return np.array([x, x]) + np.sum([x, x])", path, "exec"), given)
-    assert given["f"](af.Variable(1.5) * 1.0).tolist() == [4.5, 4.5]  # type: ignore[operator]
+    assert given["f"](af.Variable(1.5) * 1.0).tolist() == [4.5, 4.5]
 
 
-def test_nothing_is_refused_where_no_gradient_flows() -> None:
+def test_nothing_is_refused_where_no_gradient_flows():
     x, c = af.Variable(1.5), af.Constant(2.0)
     with af.no_grad():
         assert np.array([x, x * 2.0]).tolist() == [1.5, 3.0]
@@ -155,7 +152,7 @@ def test_nothing_is_refused_where_no_gradient_flows() -> None:
     assert np.mean([x, x]) == 1.5
 
 
-def test_kept_losses() -> None:
+def test_kept_losses():
     """The one habit that has to change: the message says how."""
     w, losses = af.Variable(2.0), []
     for _ in range(3):
@@ -165,10 +162,10 @@ def test_kept_losses() -> None:
     assert np.array([float(loss) for loss in losses]).tolist() == [4.0] * 3
 
 
-def test_a_program_that_loses_only_a_part_is_refused() -> None:
+def test_a_program_that_loses_only_a_part_is_refused():
     """The rotation of three vectors: the angle also reaches the result in another way, so a gradient would arrive."""
 
-    def turned(w: Any) -> Any:
+    def turned(w):
         angle = np.sqrt(np.sum(w * w))
         k = np.array([[0.0, -w[2], w[1]], [w[2], 0.0, -w[0]], [-w[1], w[0], 0.0]])
         return np.sum(np.eye(3) + np.sin(angle) * k)
@@ -178,7 +175,7 @@ def test_a_program_that_loses_only_a_part_is_refused() -> None:
 
 
 @pytest.mark.parametrize("parts", [deque, UserList, lambda parts: np.array([*parts, None])[:2]])
-def test_other_collections_are_refused(parts: Any) -> None:
+def test_other_collections_are_refused(parts):
     """They do not become arrays of nodes; but whoever makes arrays of them, NumPy or we, is seen."""
     x, s = af.Variable([1.0, 2.0]), af.Variable(1.5) * 1.0
     for f in (
@@ -192,12 +189,12 @@ def test_other_collections_are_refused(parts: Any) -> None:
 
 
 @pytest.mark.parametrize("store", ["plain[0] = n", "plain[:] = [n, n]", "plain[0:1] = [n]", "plain[0] = plain[1] = n"])
-def test_stores_are_refused(store: str) -> None:
+def test_stores_are_refused(store):
     with pytest.raises(LostGradientError, match=r"^plain\[i\] = .* would store the number only"):
         exec(store, names())
 
 
-def test_names_are_looked_up_where_they_are_used() -> None:
+def test_names_are_looked_up_where_they_are_used():
     """A function of the user's may be called float or array: it is not Python's or NumPy's."""
     given = names()
     exec("def array(parts): return [math.floor(v) for v in parts]\nz = array([n, n])", given)
@@ -208,7 +205,7 @@ def test_names_are_looked_up_where_they_are_used() -> None:
     assert takers.callee([], None) == ((), False)
 
 
-def test_without_places_in_the_code_direct_calls_are_as_they_were() -> None:
+def test_without_places_in_the_code_direct_calls_are_as_they_were():
     program = (
         "import numpy as np, autoflow as af\n"
         "from autoflow.errors import LostGradientError\n"
@@ -227,7 +224,7 @@ def test_without_places_in_the_code_direct_calls_are_as_they_were() -> None:
     assert printed.split("\n")[:5] == ["1.5 [1.5, 1.5] 3.0", "np.sum wo", "NoneType", "plain[i] ", "strict"]
 
 
-def test_places_are_remembered_but_not_for_ever() -> None:
+def test_places_are_remembered_but_not_for_ever():
     x = af.Variable(1.5) * 1.0
     code = [compile(f"float(x) # {k}", "<many>", "eval") for k in range(grads.KEPT + 10)]
     for each in code:
@@ -236,7 +233,7 @@ def test_places_are_remembered_but_not_for_ever() -> None:
     assert all([key[1] == id(code) for key, (code, _) in grads.PLACES.items()])
 
 
-def test_whose_code_it_is() -> None:
+def test_whose_code_it_is():
     assert callers.is_library(np.__file__)
     assert callers.is_library("<frozen runpy>")
     assert not callers.is_library(__file__)
@@ -244,7 +241,7 @@ def test_whose_code_it_is() -> None:
     assert not callers.is_library("/tmp/ipykernel_12/3.py")
 
 
-def test_every_function_in_python_is_known_by_its_code() -> None:
+def test_every_function_in_python_is_known_by_its_code():
     """So that np.mean is found whatever it calls: nearly all rows and composed functions of NumPy's have one."""
     takers.name_in_python((lambda: None).__code__)
     found = set(takers.IN_PYTHON.values())

@@ -3,8 +3,6 @@
 (``test_forward_and_back.py`` compares with differences, on every row at night.)
 """
 
-from __future__ import annotations
-
 import importlib.util
 import tracemalloc
 from typing import Any
@@ -33,13 +31,13 @@ RNG = np.random.default_rng(11)
 X, Y = RNG.normal(size=(2, 3)), RNG.normal(size=(2, 3))
 
 
-def direction(x: Array, k: int) -> Array:
+def direction(x, k):
     rng = np.random.default_rng([x.size, k])
     t = rng.normal(size=x.shape)
     return (t + 1j * rng.normal(size=x.shape) if x.dtype.kind == "c" else t).astype(x.dtype)
 
 
-def functions_of(row: Any, dtypes: str) -> Any:
+def functions_of(row, dtypes):
     """The row on each of its examples, as functions of the operands that are differentiated, and these."""
     for example in examples_of(row):
         case = Case(row, example)
@@ -51,20 +49,20 @@ def functions_of(row: Any, dtypes: str) -> Any:
             continue
         live = [k for k in case.live if values[k].dtype.kind in "fc"]
 
-        def f(*moving: Any, case: Case = case, values: list[Array] = values, live: list[int] = live) -> Any:
+        def f(*moving, case=case, values=values, live=live):
             given = dict(zip(live, moving, strict=True))
             return case.run([given.get(k, x) for k, x in enumerate(values)])
 
         yield f, [values[k] for k in live]
 
 
-def as_numbers(t: Any, z: Any) -> Array:
+def as_numbers(t, z):
     return np.zeros(z.shape, z.dtype) if t is None else np.asarray(t)
 
 
 @pytest.mark.parametrize(("row", "dtypes"), EVERY, ids=[f"{row.name}-{dtypes}" for row, dtypes in EVERY])
 @pytest.mark.filterwarnings("ignore")
-def test_every_row_pushes_what_the_transposed_pass_says(row: Any, dtypes: str) -> None:
+def test_every_row_pushes_what_the_transposed_pass_says(row, dtypes):
     for number, (f, xs) in enumerate(functions_of(row, dtypes)):
         ts = [direction(x, k) for k, x in enumerate(xs)]
         trace = Trace(f, tuple(range(len(xs))), tuple(xs), {})
@@ -91,12 +89,12 @@ def test_every_row_pushes_what_the_transposed_pass_says(row: Any, dtypes: str) -
             assert np.array_equal(np.isnan(ours), np.isnan(theirs)) or dtypes == "float16"
 
 
-def reading(f: Any, k: int = 0) -> Any:
+def reading(f, k=0):
     row = f if hasattr(f, "operands") else RULES[f]
     return pushes_of(row).each[k]
 
 
-def test_rows_are_read_as_what_they_are() -> None:
+def test_rows_are_read_as_what_they_are():
     assert reading(np.multiply) is not None  # elementwise
     assert pushes_of(RULES[np.add]).is_simple
     assert reading(np.sum) is not None  # linear
@@ -112,7 +110,7 @@ def test_rows_are_read_as_what_they_are() -> None:
     assert len(transposed) < 60, f"more rows than before are not read forward: {sorted(transposed)}"
 
 
-def test_a_users_row_is_not_taken_for_linear() -> None:
+def test_a_users_row_is_not_taken_for_linear():
     """A rounding whose derivative is said to be 1 reads no numbers, and is not linear."""
 
     @af.primitive
@@ -123,7 +121,7 @@ def test_a_users_row_is_not_taken_for_linear() -> None:
     np.testing.assert_array_equal(af.jvp(rounded, np.array([0.4, 1.7]), np.array([0.3, 0.6]))[1], [0.3, 0.6])
 
 
-def test_another_derivative_is_read_again() -> None:
+def test_another_derivative_is_read_again():
     @af.primitive(elementwise=True)
     def twice(x):
         return 2 * x
@@ -137,7 +135,7 @@ def test_another_derivative_is_read_again() -> None:
 # -- everything that it meets ----------------------------------------------------------------------------------------
 
 
-def smooth(x: Any) -> Any:
+def smooth(x):
     return np.sum(np.tanh(x) ** 2 * np.max(x, axis=0)) + np.sum(np.cumprod(x) + np.linalg.norm(x, axis=1)[:, None])
 
 
@@ -166,7 +164,7 @@ def _(primals, tangents):
     return softplus(x), t / (1 + np.exp(-x))
 
 
-def written(x: Any) -> Any:
+def written(x):
     y = np.sin(x)
     y[0] = y[1] * x[0]
     y[:, 1] += np.sin(x[:, 0])
@@ -174,7 +172,7 @@ def written(x: Any) -> Any:
     return y
 
 
-def recomputed(x: Any) -> Any:
+def recomputed(x):
     with af.checkpointing():
         return np.sin(np.exp(x)) * x
 
@@ -196,14 +194,14 @@ MEETINGS = {
 }  # fmt: skip
 
 
-def differences(f: Any, x: Array, t: Array, h: float = 1e-3) -> Array:
+def differences(f, x, t, h=1e-3):
     """Five points."""
     at = [np.asarray(f(x + k * h * t)) for k in (-2, -1, 1, 2)]
     return (at[0] - 8 * at[1] + 8 * at[2] - at[3]) / (12 * h)
 
 
 @pytest.mark.parametrize("name", MEETINGS)
-def test_it_meets(name: str) -> None:
+def test_it_meets(name):
     """First derivatives; jvp of jvp, grad of jvp and jvp of grad; many tangents at once; compiled."""
     f, plain = MEETINGS[name]
     value, tangent = af.jvp(f, X, Y)
@@ -222,7 +220,7 @@ def test_it_meets(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["two results", "custom_jvp", "in place", "the same operand twice", "a list"])
-def test_it_meets_compile_and_vmap(name: str) -> None:
+def test_it_meets_compile_and_vmap(name):
     f = MEETINGS[name][0]
     move = lambda x, t: af.jvp(f, x, t)[1]  # noqa: E731
     if name not in ("two results", "in place"):  # af.compile takes neither Functions nor writes into nodes
@@ -233,7 +231,7 @@ def test_it_meets_compile_and_vmap(name: str) -> None:
     assert_close(shared, np.stack([move(X, t) for t in xs]), 1e-13, "vmap over tangents")
 
 
-def test_orders_up_to_five() -> None:
+def test_orders_up_to_five():
     f = lambda x: np.sin(x) * np.exp(x)  # noqa: E731
     for order in range(5):
         want = np.sqrt(2) ** order * np.exp(0.3) * np.sin(0.3 + order * np.pi / 4)
@@ -241,14 +239,14 @@ def test_orders_up_to_five() -> None:
         f = lambda x, f=f: af.jvp(f, x, 1.0)[1]  # noqa: E731
 
 
-def test_hessian_by_both_modes() -> None:
+def test_hessian_by_both_modes():
     a, b = af.jacfwd(af.jacrev(smooth))(X), af.jacrev(af.jacfwd(smooth))(X)
     assert_close(a, af.hessian(smooth)(X), 1e-11, "jacfwd of jacrev")
     assert_close(b, a, 1e-11, "jacrev of jacfwd")
     assert_close(af.hvp(smooth, X, Y), np.tensordot(a, Y, 2), 1e-11, "hvp")
 
 
-def test_linearize_runs_f_once_and_looks_for_nan_once() -> None:
+def test_linearize_runs_f_once_and_looks_for_nan_once():
     calls = []
 
     @af.primitive(elementwise=True)
@@ -264,7 +262,7 @@ def test_linearize_runs_f_once_and_looks_for_nan_once() -> None:
         assert np.isfinite(calls).all()
     calls.clear()
 
-    def f(x: Any) -> Any:
+    def f(x):
         calls.append(0)
         return np.sort(x, axis=None) * np.linalg.det(x @ x.T)
 
@@ -277,7 +275,7 @@ def test_linearize_runs_f_once_and_looks_for_nan_once() -> None:
 # -- hard points -----------------------------------------------------------------------------------------------------
 
 
-def test_shapes_and_dtypes() -> None:
+def test_shapes_and_dtypes():
     _, t = af.jvp(lambda x, y: x + y, (np.float32(1), np.ones((2, 3), np.float32)), (1.0, np.zeros((2, 3))))
     assert (t.dtype, t.shape, t.tolist()) == (np.float32, (2, 3), [[1, 1, 1]] * 2)
     t += 1  # our own array, though the tangent was broadcast
@@ -293,7 +291,7 @@ def test_shapes_and_dtypes() -> None:
     assert t == 2.0
 
 
-def test_what_does_not_move() -> None:
+def test_what_does_not_move():
     assert af.jvp(lambda x: (x, x * 0 + 1, np.floor(x), 3.0), 2.0, 1.0)[1] == (1.0, 0.0, 0.0, 0.0)
     with pytest.raises(LostGradientError, match="depends on none of the arguments"):
         af.jvp(lambda x: np.ones(2), 1.0, 1.0)
@@ -303,8 +301,8 @@ def test_what_does_not_move() -> None:
     assert af.jvp(lambda x: x * 3.0, outside, 1.0)[1].requires_grad is True
 
 
-def test_stale_values_are_noticed() -> None:
-    def f(x: Any) -> Any:
+def test_stale_values_are_noticed():
+    def f(x):
         y = np.exp(x)
         z = y * y
         y[0] = 1.0
@@ -314,7 +312,7 @@ def test_stale_values_are_noticed() -> None:
         af.jvp(f, np.zeros(2), np.ones(2))
     held = np.ones(5000)
 
-    def g(x: Any) -> Any:
+    def g(x):
         z = x * held
         held[:] = 7.0
         return z
@@ -323,15 +321,15 @@ def test_stale_values_are_noticed() -> None:
         af.jvp(g, np.ones(5000), np.ones(5000))
 
 
-def test_anomaly_mode_uses_the_passes_that_it_watches() -> None:
+def test_anomaly_mode_uses_the_passes_that_it_watches():
     with pytest.raises(AnomalyError), af.detect_anomaly(), np.errstate(all="ignore"):
         af.jvp(np.sqrt, np.zeros(2), np.ones(2))
 
 
-def test_hooks_see_passes_back_only() -> None:
+def test_hooks_see_passes_back_only():
     seen = []
 
-    def f(x: Any) -> Any:
+    def f(x):
         y = x * x
         y.register_hook(seen.append)
         return y * 3.0
@@ -340,8 +338,8 @@ def test_hooks_see_passes_back_only() -> None:
     assert seen == []
 
 
-def test_long_chains_need_no_stack() -> None:
-    def f(x: Any) -> Any:
+def test_long_chains_need_no_stack():
+    def f(x):
         for _ in range(20_000):
             x = x * 1.0
         return x
@@ -349,8 +347,8 @@ def test_long_chains_need_no_stack() -> None:
     assert af.jvp(f, 2.0, 3.0)[1] == 3.0
 
 
-def test_tangents_are_forgotten_when_they_were_used() -> None:
-    def f(x: Any) -> Any:
+def test_tangents_are_forgotten_when_they_were_used():
+    def f(x):
         for _ in range(30):
             x = -x
         return x
@@ -364,7 +362,7 @@ def test_tangents_are_forgotten_when_they_were_used() -> None:
     assert peak < 5 * 800_000
 
 
-def test_only_what_depends_on_the_arguments_is_visited() -> None:
+def test_only_what_depends_on_the_arguments_is_visited():
     w = af.Variable(np.ones(3))
     other = np.sin(w) * 2.0
     trace = Trace(lambda x: x * other.value + np.cos(x), (0,), (np.ones(3),), {})
@@ -376,7 +374,7 @@ def test_only_what_depends_on_the_arguments_is_visited() -> None:
 # -- linear_transpose ------------------------------------------------------------------------------------------------
 
 
-def test_linear_transpose() -> None:
+def test_linear_transpose():
     a = RNG.normal(size=(2, 3))
     (sent,) = af.linear_transpose(lambda x: a @ x, np.zeros(3))(np.ones(2))
     np.testing.assert_allclose(sent, a.sum(0))
@@ -389,7 +387,7 @@ def test_linear_transpose() -> None:
 
 
 @pytest.mark.parametrize("f", [np.sin, lambda x: x + 1, np.abs, lambda x: x * np.abs(x)])
-def test_only_linear_functions_are_transposed(f: Any) -> None:
+def test_only_linear_functions_are_transposed(f):
     with pytest.raises(TypeError, match=r"linear_transpose: .* is not linear"):
         af.linear_transpose(f, np.zeros(4))
 
@@ -444,7 +442,7 @@ CHOSEN = [row for row in ROWS if (row.elementwise or row in forward_pass.DIAGONA
 
 @pytest.mark.parametrize("row", CHOSEN, ids=lambda row: row.name)
 @pytest.mark.filterwarnings("ignore")
-def test_elementwise_rows_give_the_same_both_ways_for_every_tangent(row: Any) -> None:
+def test_elementwise_rows_give_the_same_both_ways_for_every_tangent(row):
     """At all points, and for tangents that are infinite or NaN: both ways choose, or both ways multiply."""
     case, checked = Case(row, examples_of(row)[0]), 0
     given = case.values("float64")
@@ -453,7 +451,7 @@ def test_elementwise_rows_give_the_same_both_ways_for_every_tangent(row: Any) ->
                   for k, x in enumerate(given)]  # fmt: skip
         for k in case.live:
 
-            def f(x: Any, k: int = k, values: list[Array] = values) -> Any:
+            def f(x, k=k, values=values):
                 return case.run([*values[:k], x, *values[k + 1 :]])
 
             _, push = af.linearize(f, values[k])
@@ -467,7 +465,7 @@ def test_elementwise_rows_give_the_same_both_ways_for_every_tangent(row: Any) ->
     assert checked
 
 
-def slopes_both_ways(f: Any) -> list[Array]:
+def slopes_both_ways(f):
     with np.errstate(all="ignore"):
         return [np.asarray(af.jvp(f, POINTS, np.ones(POINTS.shape))[1]), af.elementwise_grad(f)(POINTS)]
 
@@ -475,7 +473,7 @@ def slopes_both_ways(f: Any) -> list[Array]:
 @pytest.mark.parametrize("steep", STEEP)
 @pytest.mark.parametrize("choosing", CHOOSING)
 @pytest.mark.filterwarnings("ignore")
-def test_both_modes_agree_where_both_give_a_number(choosing: str, steep: str) -> None:
+def test_both_modes_agree_where_both_give_a_number(choosing, steep):
     """Also for second derivatives, forward over reverse. Not NaN for NaN: a zero that a choice sends meets an infinite
     slope afterwards, and which of the two comes first depends on the direction."""
     a, b = CHOOSING[choosing], STEEP[steep]
@@ -500,15 +498,15 @@ def test_both_modes_agree_where_both_give_a_number(choosing: str, steep: str) ->
     (lambda x: np.sqrt((1j * x).imag), 0, [np.inf, np.nan]),  # backwards 1j meets ∞
 ])  # fmt: skip
 @pytest.mark.filterwarnings("ignore")
-def test_a_zero_that_was_chosen_meets_an_infinite_slope(f: Any, k: int, right: list[float]) -> None:
+def test_a_zero_that_was_chosen_meets_an_infinite_slope(f, k, right):
     np.testing.assert_array_equal([slopes[k] for slopes in slopes_both_ways(f)], right)
     if np.isfinite(right).all():
         t = np.ones(1)
 
-        def at_one(x: Any) -> Any:
+        def at_one(x):
             return f(np.where(np.arange(9) == k, x, POINTS))[k]
 
-        def slope(x: Any) -> Any:
+        def slope(x):
             return af.jvp(at_one, x, t)[1]
 
         x = POINTS[k : k + 1]

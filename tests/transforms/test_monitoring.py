@@ -7,19 +7,22 @@ import inspect
 import os
 import subprocess
 import sys
-import threading
 import weakref
 
 import numpy as np
 import pytest
 from conftest import NIGHTLY
 from processes import alone
+from threads import in_threads
 
 import autoflow as af
 from autoflow.errors import AutoflowError, LostGradientError
 from autoflow.transforms import shadow
 
 scipy = pytest.importorskip("scipy")
+from scipy import integrate, linalg, optimize, signal, sparse, stats  # noqa: E402 - after the question whether it is there
+from scipy.sparse.linalg import LinearOperator, aslinearoperator  # noqa: E402
+
 NEW = pytest.mark.skipif(sys.version_info < (3, 12), reason="this Python has no sys.monitoring")
 V = np.array([0.61, 1.52, 0.43, 0.87])
 M = np.array([[2.0, 0.3, 0.1, 0.2], [0.3, 1.5, 0.2, 0.1], [0.1, 0.2, 1.8, 0.4], [0.2, 0.1, 0.4, 2.2]])
@@ -101,8 +104,6 @@ def test_public_functions_are_right_or_named(name):
 
 @NEW
 def test_it_says_who_what_where_and_what_to_use():
-    from scipy import integrate, linalg, stats
-
     y = af.Variable(V) * 1.0
     for call, words in {
         lambda: linalg.solve(M, y): ["scipy.linalg.solve", "(b)", "use autoflow.scipy.linalg.solve", "x.value"],
@@ -120,9 +121,7 @@ def test_it_says_who_what_where_and_what_to_use():
 @pytest.mark.parametrize("name", ["csr * x[0]", "csr / x[0]", "x @ csr", "csr @ x", "csr.multiply(x[0])", "x[0] * csr"])
 @pytest.mark.parametrize("kind", ["csr_matrix", "csc_array", "coo_array", "dia_array", "bsr_matrix"])
 def test_sparse_matrices_are_named_on_every_python(name, kind):
-    import scipy.sparse
-
-    csr, x = getattr(scipy.sparse, kind)(M), af.Variable(V) * 1.0
+    csr, x = getattr(sparse, kind)(M), af.Variable(V) * 1.0
     with pytest.raises(AutoflowError, match=r"scipy\.sparse"):
         eval(name, {"csr": csr, "x": x})
     with af.no_grad():
@@ -132,19 +131,15 @@ def test_sparse_matrices_are_named_on_every_python(name, kind):
 @NEW
 def test_what_is_let_through():
     """Numbers that nobody differentiates."""
-    from scipy import linalg, optimize, signal, stats
 
     y = af.Variable(V) * 1.0
     assert stats.ttest_ind(y, V).pvalue > 0
     assert optimize.minimize(lambda z: float(np.sum(np.asarray(z) ** 2)), y).success
     assert signal.find_peaks(y)[0].dtype.kind == "i"
     assert [*stats.rankdata(y), stats.percentileofscore(y, 1.0), stats.tiecorrect(y)] == [2, 4, 1, 3, 75, 1]  # constant
-    with af.no_grad():
-        np.testing.assert_allclose(linalg.solve(M, y), np.linalg.solve(M, V))
-    np.testing.assert_allclose(linalg.solve(M, y.detach()), np.linalg.solve(M, V))
-    np.testing.assert_allclose(linalg.solve(M, y.value), np.linalg.solve(M, V))
-    with af.options(watched=()):
-        np.testing.assert_allclose(linalg.solve(M, y), np.linalg.solve(M, V))
+    solve = functools.partial(linalg.solve, M)
+    solved = solve(y.detach()), solve(y.value), af.no_grad().call(solve, y), af.options(watched=()).call(solve, y)
+    np.testing.assert_allclose(solved, [np.linalg.solve(M, V)] * 4)
     with pytest.raises(LostGradientError):
         linalg.solve(M, y)
     with pytest.raises(LostGradientError, match="without a gradient"):  # by the proof, which looks at all of f
@@ -154,7 +149,6 @@ def test_what_is_let_through():
 
 @NEW
 def test_what_is_estimated_or_written_into_an_object_is_named():
-    from scipy import sparse, stats
 
     y = af.Variable(V) * 1.0
     for kind in ("csr_array", "csc_matrix", "dok_array", "lil_array", "lil_matrix"):
@@ -229,12 +223,11 @@ def test_a_package_that_the_user_names(tmp_path, monkeypatch):
 @NEW
 def test_a_call_that_failed_is_forgotten():
     """The next one may have its place in memory."""
-    from scipy import linalg
+    y = af.Variable(V) * 1.0
 
     def solve(a, b):
         return linalg.solve(a, b)
 
-    y = af.Variable(V) * 1.0
     for _ in range(3):
         with pytest.raises(np.linalg.LinAlgError):
             solve(0 * M, y)
@@ -247,8 +240,6 @@ def test_a_call_that_failed_is_forgotten():
 
 @NEW
 def test_a_call_that_failed_keeps_nothing_alive():
-    from scipy import linalg
-
     y = af.Variable(V) * 1.0
     gone = weakref.ref(y)
     with pytest.raises(np.linalg.LinAlgError):
@@ -423,11 +414,8 @@ def test_functions_that_hold_a_node(call):
 @NEW
 @pytest.mark.parametrize("name", ["fsolve", "toms748"])
 def test_a_node_in_a_function_where_the_search_also_begins(name):
-    from scipy import optimize
-
     y, ends = af.Variable(0.8) * 1.0, 2 if name == "toms748" else 1
-    kinds = [lambda t: t**3 - y, Scaled(y).less]
-    for f in kinds:
+    for f in (lambda t: t**3 - y, Scaled(y).less):
         with pytest.raises(LostGradientError, match=rf"scipy\.optimize\.{name} .* af\.implicit\.root"):
             getattr(optimize, name)(f, *(y * 0, y * 2)[-ends:])
     getattr(optimize, name)(lambda t: t**3 - 0.8, *(y * 0, y * 2)[-ends:])
@@ -435,7 +423,6 @@ def test_a_node_in_a_function_where_the_search_also_begins(name):
 
 @NEW
 def test_results_that_hold_a_module_or_a_masked_array():
-    from scipy.sparse.linalg import aslinearoperator
 
     x = af.Variable(V)
     np.sum(aslinearoperator(np.outer(x, x)) @ V).backward()
@@ -447,8 +434,6 @@ def test_results_that_hold_a_module_or_a_masked_array():
 @pytest.mark.parametrize("name", ["lambda", "method", "object", "partial", "global"])
 def test_nodes_in_a_function_that_is_an_argument(name):
     """``LinearOperator`` asks no node, but the function that it is given returns one."""
-    from scipy import integrate, linalg, optimize
-    from scipy.sparse.linalg import LinearOperator
 
     y = af.Variable(V) * 1.0
     f = {
@@ -458,10 +443,10 @@ def test_nodes_in_a_function_that_is_an_argument(name):
     }[name]  # fmt: skip
     product = LinearOperator((4, 4), matvec=f, dtype=float)
 
-    def solve_ivp(f):
-        return integrate.solve_ivp(lambda t, v: f(v), (0.0, 0.1), V).y
-
-    for call in (lambda: product.matvec(V), lambda: product @ V, lambda: product.dot(V), lambda: solve_ivp(f)):
+    for call in (
+        lambda: product.matvec(V), lambda: product @ V, lambda: product.dot(V),
+        lambda: integrate.solve_ivp(lambda t, v: f(v), (0.0, 0.1), V).y,
+    ):  # fmt: skip
         try:
             z = np.sum(call())
         except AutoflowError:
@@ -473,17 +458,12 @@ def test_nodes_in_a_function_that_is_an_argument(name):
     plain = LinearOperator((4, 4), matvec=lambda v: M @ v * y.value, dtype=float)
     np.testing.assert_allclose(plain.matvec(V), M @ V * V)
     assert optimize.brentq(lambda t: float(t * y[0] - 1.0), 0, 10) == pytest.approx(1 / V[0])
-
-    def loss(v):  # what the user's function calls is looked at, too
-        return float(np.sum(linalg.solve(M, y * v)))
-
-    with pytest.raises(LostGradientError, match=r"scipy\.linalg\.solve"):
-        optimize.minimize(loss, V)
+    with pytest.raises(LostGradientError, match=r"scipy\.linalg\.solve"):  # what the user's function calls is looked at
+        optimize.minimize(lambda v: float(np.sum(linalg.solve(M, y * v))), V)
 
 
 @NEW
 def test_a_proof_leaves_no_trace():
-    from scipy import integrate
 
     y, before = af.Variable(V) * 1.0, []
     for _ in range(2):
@@ -523,7 +503,7 @@ def test_the_tool_is_taken_late_and_given_back():
         "mon.use_tool_id(3, 'a'); mon.use_tool_id(4, 'b')": ["lost a b 1", "a b [2. 2. 2.]", "a b"],
     }
     for before, expected in said.items():
-        assert run(program.format(before=before)) == expected
+        assert alone(inspect.cleandoc(program).format(before=before)).splitlines() == expected
 
 
 @NEW
@@ -535,25 +515,20 @@ def test_beside_other_tools(around, tmp_path):
         "y = af.Variable(np.ones(3)) * 2\n"
         "try:\n    scipy.linalg.solve(np.eye(3), y)\nexcept af.errors.LostGradientError:\n    print('named')\n"
     )
-    words = {
-        "cProfile": ["-m", "cProfile", "-o", str(tmp_path / "p")],
-        "pdb": ["-m", "pdb", "-c", "continue", "-c", "quit"],
-        "coverage": ["-m", "coverage", "run", f"--data-file={tmp_path / 'c'}"],
-        "trace": ["-m", "trace", "--count", f"--coverdir={tmp_path}"],
-    }[around]
-    if around == "coverage":
-        pytest.importorskip("coverage")
+    options = {
+        "cProfile": ["-o", str(tmp_path / "p")], "pdb": ["-c", "continue", "-c", "quit"],
+        "coverage": ["run", f"--data-file={tmp_path / 'c'}"], "trace": ["--count", f"--coverdir={tmp_path}"],
+    }[around]  # fmt: skip
+    pytest.importorskip(around)
     done = subprocess.run(
-        [sys.executable, *words, str(program)], capture_output=True, text=True, check=False, input="quit\n",
-        env={**os.environ, "COVERAGE_CORE": "sysmon"},
+        [sys.executable, "-m", around, *options, str(program)], capture_output=True, text=True, check=False,
+        input="quit\n", env={**os.environ, "COVERAGE_CORE": "sysmon"},
     )  # fmt: skip
     assert "named" in done.stdout, done.stderr
 
 
 @NEW
 def test_a_preset_watches_again():
-    from scipy import linalg
-
     y = af.Variable(V) * 1.0
     af.options.watched = ()
     linalg.solve(M, y)
@@ -573,8 +548,6 @@ def test_names_of_packages_are_texts():
 
 @NEW
 def test_two_threads():
-    from scipy import linalg
-
     found = []
 
     def work():
@@ -586,12 +559,5 @@ def test_two_threads():
                 found.append("named")
             linalg.solve(M, V)
 
-    threads = [threading.Thread(target=work) for _ in range(2)]
-    [thread.start() for thread in threads]
-    [thread.join() for thread in threads]
+    in_threads(work, work)
     assert found == ["named"] * 40
-
-
-def run(program):
-    """The lines that it prints, in a Python of its own."""
-    return alone(inspect.cleandoc(program)).split("\n")[:-1]

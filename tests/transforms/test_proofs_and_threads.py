@@ -25,6 +25,7 @@ import numpy as np
 import pytest
 from interrupts import signals
 from processes import alone
+from threads import quick_switches
 
 import autoflow as af
 from autoflow import nn, optim
@@ -45,17 +46,6 @@ TRANSFORMS = {
     "grad": lambda f: af.grad(f)(X), "jacobian": lambda f: af.jacobian(f)(X), "jvp": lambda f: af.jvp(f, (X,), (X,)),
     "vjp": lambda f: af.vjp(f, X), "hessian": lambda f: af.hessian(f)(X),
 }  # fmt: skip
-
-
-class Runs(threading.Thread):
-    """A class of the user's."""
-
-    def __init__(self, work):
-        super().__init__()
-        self.work = work
-
-    def run(self):
-        self.work()
 
 
 async def finish(loop, work):
@@ -107,7 +97,8 @@ STARTS = {  # in how many ways may a thread run the user's code?
     "target": lambda work: threading.Thread(target=work),
     "partial": lambda work: threading.Thread(target=functools.partial(functools.partial(work))),
     "object": lambda work: threading.Thread(target=type("Work", (), {"__call__": lambda self: work()})()),
-    "class": Runs, "named like ours": lambda work: threading.Thread(target=work, name="autoflow_0"),
+    "class": lambda work: type("OfTheUser", (threading.Thread,), {"run": lambda self: work()})(),
+    "named like ours": lambda work: threading.Thread(target=work, name="autoflow_0"),
     "timer": lambda work: threading.Timer(0, work),
     "timer of a loop": lambda work: threading.Timer(0, asyncio.run, (finish(None, work),)),
     "loop": lambda work: threading.Thread(target=asyncio.run, args=(finish(None, work),)), "scheduler": in_scheduler,
@@ -148,17 +139,13 @@ class Other:
 def test_changes_by_another_thread_stay(kind, transform, start):
     make, change, count = CHANGES[kind]
     x = make()
-
-    def ask(asked, done):  # at each run of f there is one change
-        done.clear()
-        asked.set()
-        done.wait(10)
-
     with Other(lambda: change(x), start) as other:
         asked, done = other.asked, other.done
 
-        def f(v):
-            ask(asked, done)
+        def f(v):  # at each run there is one change
+            done.clear()
+            asked.set()
+            done.wait(10)
             return np.sum(v**3) + 0 * (x is None)
 
         for k in range(3):
@@ -249,46 +236,32 @@ def test_a_thread_that_computes_with_other_nodes_leaves_a_proof_alone():
         while not ended.is_set():
             np.sum(weight * weight * 2.0)
 
-    thread = threading.Thread(target=other)
-    thread.start()
-    try:
+    with ThreadPoolExecutor(1) as pool, contextlib.ExitStack() as at_the_end:
+        pool.submit(other)
+        at_the_end.callback(ended.set)
         with warnings.catch_warnings(action="error"), pytest.raises(af.errors.LostGradientError):
             af.grad(lambda v: np.sum(np.full(3, np.sum(v)) * weight) + np.sum(v))(X)
-    finally:
-        ended.set()
-        thread.join()
 
 
 def test_threads_that_train_one_model_do_not_disturb_each_other():
     """Each puts its parameters into the model while it computes."""
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-5)
-    try:
-        for seed in range(4):
-            rng = np.random.default_rng(seed)
-            model = nn.Sequential(nn.Linear(2, 4, rng=rng), nn.tanh, nn.Linear(4, 2, rng=rng))
-            data, labels = rng.normal(size=(30, 2)), rng.integers(0, 2, 30)
-            optimiser = optim.SGD(model, lr=0.1)
-            with ThreadPoolExecutor(3) as pool:
-                fit(model, data, labels, loss=nn.cross_entropy, optimiser=optimiser, rng=rng, epochs=1, batch_size=10,
-                    progress=False, workers=pool, chunks=5)  # fmt: skip
-            assert {type(p) for p in model.parameters()} == {af.Variable}
-    finally:
-        sys.setswitchinterval(interval)
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        model = nn.Sequential(nn.Linear(2, 4, rng=rng), nn.tanh, nn.Linear(4, 2, rng=rng))
+        data, labels = rng.normal(size=(30, 2)), rng.integers(0, 2, 30)
+        optimiser = optim.SGD(model, lr=0.1)
+        with ThreadPoolExecutor(3) as pool, quick_switches():
+            fit(model, data, labels, loss=nn.cross_entropy, optimiser=optimiser, rng=rng, epochs=1, batch_size=10,
+                progress=False, workers=pool, chunks=5)  # fmt: skip
+        assert {type(p) for p in model.parameters()} == {af.Variable}
 
 
 def test_names_of_new_kinds_may_be_made_meanwhile():
-    made, interval = [], sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    thread = threading.Thread(target=lambda: made.extend([Kind(f"kind {k}") for k in range(5_000)]))
-    try:
-        thread.start()
-        while thread.is_alive():
+    with ThreadPoolExecutor(1) as pool, quick_switches():
+        made = pool.submit(lambda: [Kind(f"kind {k}") for k in range(5_000)])
+        while not made.done():
             Snapshot(None)  # raises nothing
-    finally:
-        thread.join()
-        sys.setswitchinterval(interval)
-    assert {*made} <= Snapshot(None).kinds.keys()
+    assert {*made.result()} <= Snapshot(None).kinds.keys()
 
 
 @pytest.mark.parametrize("module", ["asyncio", "sched", "socketserver", "concurrent.futures.thread", "runpy", "code"])

@@ -1,12 +1,8 @@
 """Numbers that NumPy reads past us: found in strict mode, in anomaly mode and by af.check, and nothing else is."""
 
-from __future__ import annotations
-
 import copy
 import statistics
 import warnings
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -21,16 +17,16 @@ from autoflow.table.table import RULES
 V = np.array([1.5, -0.7, 0.4])
 
 
-def filled(v: Any) -> Any:
+def filled(v):
     """An array that was made before it had a history."""
     z = np.zeros_like(v)
     z[0] = v[0] ** 2
     return np.array([z, z])
 
 
-def of_library(text: str, name: str = "library") -> Any:
+def of_library(text, name="library"):
     """What an installed package makes of v, times v."""
-    scope: dict[str, Any] = {"__name__": name, "copy": copy}
+    scope = {"__name__": name, "copy": copy}
     exec(compile(f"def f(v): return {text}", "site-packages/library.py", "exec"), scope)
     return lambda v: scope["f"](v * 1.0) * v
 
@@ -55,7 +51,7 @@ READ = {
 }  # fmt: skip
 
 
-def stored(plain: Any, v: Any) -> Any:
+def stored(plain, v):
     plain[:] = v
     return plain
 
@@ -76,10 +72,10 @@ KEPT = {
     "a solved system": lambda v: np.linalg.solve(np.diag(v), v[::-1] * 2.0),
     "an unused list": lambda v: (np.array([v, v]), v * 2.0)[1],
 }  # fmt: skip
-SEEN: list[Any] = []
+SEEN = []
 
 
-def written(a: Any) -> Any:
+def written(a):
     b = a[1:]
     b *= a[0]
     a[0] = np.tanh(b[1])
@@ -87,7 +83,7 @@ def written(a: Any) -> Any:
     return a
 
 
-def loss(f: Any) -> Any:
+def loss(f):
     return lambda v: np.sum(np.sin(np.real(f(v)))) + np.sum(v * v)
 
 
@@ -99,7 +95,7 @@ WORDS = (
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", READ)
-def test_numbers_that_are_read_past_us_are_found(name: str, mode: str) -> None:
+def test_numbers_that_are_read_past_us_are_found(name, mode):
     f = loss(READ[name])
     with af.options(prove="never"):
         af.grad(f)(V)  # in silence, usually
@@ -109,7 +105,7 @@ def test_numbers_that_are_read_past_us_are_found(name: str, mode: str) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", KEPT)
-def test_nothing_is_refused_where_nothing_is_lost(name: str, mode: str) -> None:
+def test_nothing_is_refused_where_nothing_is_lost(name, mode):
     f = loss(KEPT[name])
     with np.errstate(all="ignore"):
         np.random.seed(7)
@@ -127,7 +123,7 @@ TRANSFORMS = {
 
 
 @pytest.mark.parametrize("name", TRANSFORMS)
-def test_every_transform_looks(name: str) -> None:
+def test_every_transform_looks(name):
     f = loss(READ["full"])
     with af.options(strict=True), pytest.raises(LostGradientError, match="numbers of nodes reach the result"):
         TRANSFORMS[name](f)
@@ -146,7 +142,7 @@ JOINED = {"added": lambda v, lost: np.sum(v**4) + lost, "multiplied": lambda v, 
 
 
 @pytest.mark.parametrize(("name", "read", "joined"), every_pair(SECOND, READ, JOINED))
-def test_by_default_transforms_within_transforms_look_at_each_function(name: str, read: str, joined: str) -> None:
+def test_by_default_transforms_within_transforms_look_at_each_function(name, read, joined):
     """A number that is lost may be missing in the value of the inner function alone, and not in its gradient."""
     f = lambda v: JOINED[joined](v, np.sum(np.real(READ[read](v))))  # noqa: E731
     with af.options(prove="first"):
@@ -158,9 +154,9 @@ def test_by_default_transforms_within_transforms_look_at_each_function(name: str
             SECOND[name](lambda v: JOINED[joined](v, np.sum(np.sin(v))))
 
 
-def test_a_function_is_proved_for_its_value_and_for_its_derivative() -> None:
+def test_a_function_is_proved_for_its_value_and_for_its_derivative():
     @af.primitive
-    def cube(v: Any) -> Any:
+    def cube(v):
         return v**3
 
     cube.defvjp(v=lambda g, v: g * 3 * np.asarray(v) ** 2)
@@ -172,7 +168,7 @@ def test_a_function_is_proved_for_its_value_and_for_its_derivative() -> None:
                 transform(f)(V)
 
 
-def test_check_says_what_is_wrong() -> None:
+def test_check_says_what_is_wrong():
     report = af.check(loss(READ["array of arrays"]), V)
     assert not report
     assert any("numbers of nodes reach the result" in text for text in report.found)
@@ -182,8 +178,8 @@ def test_check_says_what_is_wrong() -> None:
     assert (bool(report), report.found) == (False, [])  # wrong, but on purpose
 
 
-def test_the_line_is_that_of_the_first_operation() -> None:
-    def f(v: Any) -> Any:
+def test_the_line_is_that_of_the_first_operation():
+    def f(v):
         a = v * 2.0
         b = np.full(3, a[0])
         c = a * 3.0
@@ -203,11 +199,11 @@ WAYS = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_what_reads_past_us_is_named_with_its_remedy_and_nothing_else(way: str, tmp_path: Path) -> None:
+def test_what_reads_past_us_is_named_with_its_remedy_and_nothing_else(way, tmp_path):
     lines = ["stored = np.zeros((2, 3))", "stored[1] = v * 2.0", f"return np.sum({way} * v)"]
     program = tmp_path / "program.py"
     program.write_text("\n    ".join(["def f(v, np):", *lines]), encoding="utf-8")
-    scope: dict[str, Any] = {}
+    scope = {}
     exec(compile(program.read_text(encoding="utf-8"), program, "exec"), scope)
     with af.options(strict=True), pytest.raises(LostGradientError) as caught:
         af.grad(scope["f"])(V, np)
@@ -216,10 +212,10 @@ def test_what_reads_past_us_is_named_with_its_remedy_and_nothing_else(way: str, 
     assert [text for text in WAYS.values() if f"Take {text} to" in said] == [WAYS[way]]
 
 
-def test_generators_go_on_as_if_there_had_been_one_run() -> None:
+def test_generators_go_on_as_if_there_had_been_one_run():
     rng = np.random.default_rng(3)
 
-    def f(v: Any) -> Any:
+    def f(v):
         return np.sum(v * rng.normal(size=3))
 
     rng = np.random.default_rng(3)
@@ -230,10 +226,10 @@ def test_generators_go_on_as_if_there_had_been_one_run() -> None:
     assert rng.normal() == after
 
 
-def test_a_function_that_differs_each_time_is_not_judged() -> None:
-    calls: list[int] = []
+def test_a_function_that_differs_each_time_is_not_judged():
+    calls = []
 
-    def f(v: Any) -> Any:
+    def f(v):
         calls.append(1)
         return np.sum(v * len(calls))
 
@@ -241,14 +237,14 @@ def test_a_function_that_differs_each_time_is_not_judged() -> None:
         assert np.all(af.grad(f)(V) > 0)
 
 
-def from_a_set(v: Any, more: Any) -> Any:
+def from_a_set(v, more):
     """The elements in another order in each run, as those of a set; this one for certain in the second run."""
     parts = [more(x * x) for x in v]
     return sum(parts[:: -1 if modes().shadow >= OTHER else 1])
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_sum_in_another_order_is_not_a_lost_number(mode: str) -> None:
+def test_a_sum_in_another_order_is_not_a_lost_number(mode):
     for more in (lambda x: x * 1.1, np.exp):
         with MODES[mode]():
             assert np.all(af.grad(from_a_set)(V, more) != 0)
@@ -257,7 +253,7 @@ def test_a_sum_in_another_order_is_not_a_lost_number(mode: str) -> None:
             af.grad(from_a_set)(V, more)
 
 
-def test_memory_in_a_shadow_run_has_other_numbers() -> None:
+def test_memory_in_a_shadow_run_has_other_numbers():
     x = af.Variable([1.0, 0.0, -2.0])
     with switched(shadow=OTHER):
         y, s = x * 2.0, np.sum(x)
@@ -273,7 +269,7 @@ def test_memory_in_a_shadow_run_has_other_numbers() -> None:
 
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8", ">f8", "c16"])
 @pytest.mark.parametrize("step", [OTHER, 9])
-def test_other_numbers_have_the_same_signs_and_order(step: int, dtype: str) -> None:
+def test_other_numbers_have_the_same_signs_and_order(step, dtype):
     """And other ratios. A number by itself changes as it does in an array."""
     x = np.array([-40.0, -1.0, -0.25, 0.0, 0.5, 1.0, 60.0, 1e4]).astype(dtype)
     with switched(shadow=step), warnings.catch_warnings():
@@ -293,7 +289,7 @@ def test_other_numbers_have_the_same_signs_and_order(step: int, dtype: str) -> N
     assert (abs(ratios - 1) < 2 * 2.0**-step).all()
 
 
-def test_rules_read_no_memory_of_nodes() -> None:
+def test_rules_read_no_memory_of_nodes():
     """So a shadow run of any function in the table has the numbers of the other run: here on those of one array."""
     x = np.array([[0.3, 0.8], [0.6, 0.2]])
     tried = 0

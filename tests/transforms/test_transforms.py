@@ -2,6 +2,7 @@
 
 import sys
 import weakref
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from processes import alone
 from row_examples import examples_of
 
 import autoflow as af
-from autoflow.errors import DataError, LostGradientError, SeedError
+from autoflow.errors import DataError, InPlaceError, LostGradientError, SeedError
 from autoflow.transforms import evaluation, jacobian as jacobians
 from autoflow.transforms.gradient import elementwise_grad, grad, grad_and_aux, value_and_grad
 from autoflow.transforms.jacobian import hessian, jacobian
@@ -135,10 +136,6 @@ def test_grad_and_aux():
     assert aux["y"] == 6.0
     assert type(aux["y"]) is np.ndarray
     assert grad(lambda x: grad_and_aux(f)(x)[0] * grad_and_aux(f)(x)[1]["y"])(1.0) == 32.0
-    with pytest.raises(TypeError, match="number, anything"):
-        grad_and_aux(lambda x: x)(1.0)
-    with pytest.raises(TypeError, match="grad_and_aux"):
-        grad(f)(1.0)
 
 
 def test_elementwise_grad():
@@ -157,16 +154,36 @@ def test_dtypes():
     assert value.dtype == tangent.dtype == np.float32
 
 
-def test_refusals():
-    with pytest.raises(TypeError, match=r"returned shape.*elementwise_grad.*jacobian"):
-        grad(lambda x: x * 2)(np.ones(3))
-    with pytest.raises(DataError):
-        grad(lambda x: x)("text")
-    with pytest.raises(LostGradientError, match="depends on none of the arguments"):
-        grad(lambda x: 3.0)(1.0)
-    with pytest.raises(LostGradientError, match=r"x\.value"):
-        grad(lambda x: x.value * 2)(1.0)
-    same(grad(lambda x, y: x * x, (0, 1))(3.0, np.ones(2))[1], np.zeros(2))
+REFUSED = [
+    (lambda: grad(lambda x: x * 2)(X), TypeError, r"returned shape.*elementwise_grad.*jacobian"),
+    (lambda: grad(lambda x: x)("text"), DataError, "text"),
+    (lambda: grad(lambda x: 3.0)(1.0), LostGradientError, "depends on none of the arguments"),
+    (lambda: grad(lambda x: grad(lambda y: y * y)(3.0))(1.0), LostGradientError, "depends on none of the arguments"),
+    (lambda: grad_and_aux(lambda x: x)(1.0), TypeError, "number, anything"),
+    (lambda: grad(lambda x: (x, "aux"))(1.0), TypeError, "grad_and_aux"),
+    (lambda: grad(lambda x: x.__setitem__(0, 5.0))(X), InPlaceError, "Variable"),
+    (lambda: vjp(lambda x: x * 2, X)[1](1.0), SeedError, "shape"),
+    (lambda: jvp(np.sin, X, np.ones(3)), SeedError, "shape"),
+    (lambda: jvp(np.sin, (X,), ()), SeedError, "containers"),
+    (lambda: jvp(np.sin, X, X * 1j), SeedError, "complex"),
+    (lambda: jvp(np.multiply, (1.0, 2.0), ([1.0, 2.0], [])), SeedError, r"shape \(2,\), but its shape is \(\)"),
+    (lambda: jvp(np.positive, (X,), ([1.0],)), SeedError, "shape"),
+    (lambda: jvp(np.positive, (X,), ([[1.0, 0.5]],)), SeedError, "shape"),
+    (lambda: jvp(np.positive, (X,), ([1.0, [0.5]],)), ValueError, "inhomogeneous"),
+    (lambda: af.linearize(lambda p: p["a"] * 2, {"a": X})[1](X), SeedError, "containers"),
+    (lambda: jacobian(np.sin, mode="backward"), ValueError, "mode is"),
+    (lambda: hessian(lambda x: np.sum(x * x))(np.ones(100_000)), MemoryError, r"af\.vjp"),
+    (lambda: grad(np.exp)(1j), SeedError, "holomorphic=True"),
+    (lambda: jacobian(np.exp)(np.array([1j])), SeedError, "holomorphic=True"),
+    (lambda: grad(np.exp, holomorphic=True)(1.0), TypeError, "complex arguments"),
+    (lambda: grad(np.conjugate, holomorphic=True)(1j), TypeError, "not holomorphic"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "words"), REFUSED)
+def test_refusals(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
 
 
 @pytest.mark.parametrize("f", [lambda x: 3.0, lambda x: x.value * 2.0, lambda x: np.floor(x.value)])
@@ -183,15 +200,6 @@ def test_lost(f):
         answer = lost(allow_unused=True)
         assert answer == 0.0
         assert answer.shape == ()
-
-
-def test_the_function_may_not_write_into_its_argument():
-    def f(x):
-        x[0] = 5.0
-        return np.sum(x * x)
-
-    with pytest.raises(af.errors.InPlaceError):
-        grad(f)(np.ones(2))
 
 
 def test_a_nested_function_that_writes_is_right():
@@ -236,8 +244,7 @@ def test_constant_gradients_have_the_derivative_zero():
     same(hessian(lambda x: np.sum(3 * x))(np.ones(2)), np.zeros((2, 2)))
     assert hvp(lambda x: w * x, 1.0, 1.0) == 0.0
     assert jacobian(lambda x: jvp(lambda v: 3.0 * v, x, 1.0)[1])(1.0) == 0.0
-    with pytest.raises(LostGradientError):
-        grad(lambda x: grad(lambda y: y * y)(3.0))(1.0)
+    same(grad(lambda x, y: x * x, (0, 1))(3.0, np.ones(2))[1], np.zeros(2))
 
 
 def test_perturbation_confusion():
@@ -258,9 +265,13 @@ def test_of_a_node_it_can_be_differentiated_again():
         assert type(grad(lambda v: v**3)(x)) is np.ndarray
     assert vjp(lambda v: v**3, x)[1](1.0)[0].requires_grad
     assert jvp(lambda v: v**3, 2.0, x)[1].requires_grad
+    pushforward = af.linearize(lambda v: v**3, 2.0)[1]
+    assert pushforward(x).requires_grad
+    with af.no_grad():
+        assert type(pushforward(x)) is np.ndarray
 
 
-def test_no_grad_inside_a_transform():
+def test_no_grad_inside_and_outside():
     def f(x):
         with af.no_grad():
             slope = grad(lambda y: y * y)(x)
@@ -268,13 +279,8 @@ def test_no_grad_inside_a_transform():
         return x * slope
 
     assert grad(f)(3.0) == 6.0
-
-
-def test_works_inside_no_grad():
     with af.no_grad():
-        assert grad(lambda x: x**3)(2.0) == 12.0
-        assert jvp(lambda x: x**3, 2.0, 1.0)[1] == 12.0
-        assert hessian(lambda x: x**3)(2.0) == 12.0
+        assert grad(lambda x: x**3)(2.0) == jvp(lambda x: x**3, 2.0, 1.0)[1] == hessian(lambda x: x**3)(2.0) == 12.0
     assert af.is_grad_enabled()
 
 
@@ -288,18 +294,15 @@ def test_the_result_may_be_the_argument():
 
 def test_no_work_for_what_is_not_wanted():
     """Nothing behind a captured Variable is computed: its rules are not called."""
-    called = []
-    w = af.Variable(2.0)
-    inside = af.Operation.create_node(5.0, "watched", w)
-    inside.grad_fn = lambda g: called.append(g) or g
-    assert grad(lambda x: x * inside)(3.0) == 5.0
+    called, w = [], af.Variable(2.0)
 
-    def f(x):
-        made_inside = af.Operation.create_node(5.0, "watched", w)
-        made_inside.grad_fn = lambda g: called.append(g) or g
-        return x * made_inside
+    def watched():
+        node = af.Operation.create_node(5.0, "watched", w)
+        node.grad_fn = lambda g: called.append(g) or g
+        return node
 
-    assert grad(f)(3.0) == 5.0
+    from_outside = watched()
+    assert grad(lambda x: x * from_outside)(3.0) == grad(lambda x: x * watched())(3.0) == 5.0
     assert called == []
 
 
@@ -353,21 +356,16 @@ def test_vjp():
     assert vjp(np.sin, 0.0)[1](2.0) == (2.0,)
 
 
-def test_vjp_of_several_results():
-    value, pullback = vjp(lambda p: {"sum": p[0] + p[1], "product": p[0] * p[1], "n": 3}, [2.0, 5.0])
-    assert value == {"sum": 7.0, "product": 10.0, "n": 3}
-    assert pullback({"sum": 1.0, "product": 10.0, "n": 0.0}) == ([51.0, 21.0],)
+def test_several_results_some_of_which_are_no_numbers():
+    def f(p):
+        return {"sum": p[0] + p[1], "product": p[0] * p[1], "n": 3, "name": "text", "on": True}
 
-
-def test_results_that_are_no_numbers():
-    def f(x):
-        return {"z": 3.0 * x, "name": "text", "on": True, "y": x * x}
-
-    value, pullback = vjp(f, 2.0)
-    assert value == {"z": 6.0, "name": "text", "on": True, "y": 4.0}
-    assert pullback({"z": 1.0, "name": None, "on": None, "y": 1.0}) == (7.0,)
-    assert jvp(f, 2.0, 1.0)[1] == {"z": 3.0, "name": None, "on": None, "y": 4.0}
-    assert jacobian(f)(2.0) == {"z": 3.0, "name": None, "on": None, "y": 4.0}
+    value, pullback = vjp(f, [2.0, 5.0])
+    assert value == {"sum": 7.0, "product": 10.0, "n": 3, "name": "text", "on": True}
+    assert pullback({"sum": 1.0, "product": 10.0, "n": 0.0, "name": None, "on": None}) == ([51.0, 21.0],)
+    rest = {"n": 0.0, "name": None, "on": None}
+    assert jvp(f, [2.0, 5.0], [1.0, 10.0])[1] == {"sum": 11.0, "product": 25.0, **rest}
+    assert jacobian(f)([2.0, 5.0]) == {"sum": [1.0, 1.0], "product": [5.0, 2.0], **rest, "n": [0.0, 0.0]}
 
 
 def test_pullback_is_differentiable():
@@ -389,18 +387,6 @@ def test_jvp():
     assert type(tangent) is np.ndarray
     assert jvp(lambda x: (x, 2.0 * x, 7.0), 3.0, 1.0)[1] == (1.0, 2.0, 0.0)
     assert jvp(lambda p: p["a"] * p["b"], {"a": 2.0, "b": 3.0}, {"a": 1.0, "b": 10.0})[1] == 23.0
-
-
-def test_seeds_that_do_not_fit():
-    _, pullback = vjp(lambda x: x * 2, X)
-    with pytest.raises(SeedError, match="shape"):
-        pullback(1.0)
-    with pytest.raises(SeedError, match="shape"):
-        jvp(np.sin, X, np.ones(3))
-    with pytest.raises(SeedError, match="containers"):
-        jvp(np.sin, (X,), ())
-    with pytest.raises(SeedError, match="complex"):
-        jvp(np.sin, X, X * 1j)
 
 
 def test_a_rule_on_plain_arrays_has_no_forward_mode():
@@ -500,8 +486,6 @@ def test_modes_are_chosen_by_shape(monkeypatch):
     jacobian(lambda x: np.outer(x, x))(np.ones(2))
     jacobian(lambda x: np.exp(1j * x))(np.ones(2))
     assert used == ["by_rows", "by_columns", "by_columns"]
-    with pytest.raises(ValueError, match="mode is"):
-        jacobian(np.sin, mode="backward")
 
 
 def test_large_jacobians_are_refused():
@@ -509,8 +493,6 @@ def test_large_jacobians_are_refused():
         jacobian(np.sin)(np.ones(20))
     with af.options(max_bytes=3200):
         jacobian(np.sin)(np.ones(20))
-    with pytest.raises(MemoryError, match=r"af\.vjp"):
-        hessian(lambda x: np.sum(x * x))(np.ones(100_000))
 
 
 def test_long_jacobians_show_a_bar(monkeypatch, capfd):
@@ -518,7 +500,7 @@ def test_long_jacobians_show_a_bar(monkeypatch, capfd):
     monkeypatch.setattr(jacobians, "CHUNK_BYTES", 10 * 2 * 240)  # ten rows
     x = np.arange(30.0)
     same(jacobian(np.sin)(x), np.diag(np.cos(x)))
-    assert ("Jacobian" in capfd.readouterr().err) is importable("tqdm")
+    assert ("Jacobian" in capfd.readouterr().err) is (find_spec("tqdm") is not None)
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
     same(jacobian(np.sin)(x), np.diag(np.cos(x)))
     assert capfd.readouterr().err == ""
@@ -530,12 +512,6 @@ def test_a_bar_that_comes_late_leaves_out_no_rows(monkeypatch):
     monkeypatch.setattr(jacobians.time, "perf_counter", lambda: next(times))
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
     assert list(jacobians.show_progress(range(0, 100, 10))) == list(range(0, 100, 10))
-
-
-def importable(name):
-    from importlib.util import find_spec
-
-    return find_spec(name) is not None
 
 
 def test_importing_and_short_jacobians_leave_tqdm_alone():
@@ -565,14 +541,6 @@ def test_complex_without_it():
     same(grad(lambda z: np.abs(z) ** 2)(3 + 4j), 2 * (3 + 4j))
     same(jacobian(np.abs)(np.array([3 + 4j])), [[(3 + 4j) / 5]])
     same(jacobian(lambda x: np.exp(1j * x))(0.5), 1j * np.exp(0.5j))
-    with pytest.raises(SeedError, match="holomorphic=True"):
-        grad(np.exp)(1j)
-    with pytest.raises(SeedError, match="holomorphic=True"):
-        jacobian(np.exp)(np.array([1j]))
-    with pytest.raises(TypeError, match="complex arguments"):
-        grad(np.exp, holomorphic=True)(1.0)
-    with pytest.raises(TypeError, match="not holomorphic"):
-        grad(np.conjugate, holomorphic=True)(1j)
 
 
 # -- what others compute ---------------------------------------------------------------------------------------------
@@ -673,8 +641,6 @@ def test_linearize():
     same(slope, right)
     again = af.grad(lambda y: np.sum(af.linearize(lambda y: y**3, y)[1](np.ones(2))))(y)
     same(again, 6 * y)
-    with pytest.raises(af.errors.SeedError):
-        push(np.ones(2), np.ones(2))
 
 
 @pytest.mark.parametrize("mode", ["auto", "forward", "reverse"])
@@ -694,16 +660,3 @@ def test_tangents_and_cotangents_may_be_lists_in_the_places_of_arrays():
     same(jvp(lambda x, y: np.sum(x * y), (x, 2.0), (t, 1.0))[1], 6.0)
     same(af.linearize(lambda x: x * x, x)[1](t), [2.0, 2.0])
     same(vjp(lambda p: {"a": p[0] * 2, "b": p[1]}, [x, x])[1]({"a": t, "b": [3.0, 4.0]})[0][0], [2.0, 1.0])
-    for wrong in ([1.0], [[1.0, 0.5]], [1.0, [0.5]]):
-        with pytest.raises((SeedError, ValueError)):
-            jvp(lambda x: x, (x,), (wrong,))
-    with pytest.raises(SeedError, match=r"shape \(2,\), but its shape is \(\)"):
-        jvp(lambda x, y: x * y, (1.0, 2.0), ([1.0, 2.0], []))
-
-
-def test_nothing_is_recorded_under_no_grad_by_a_pushforward_either():
-    _, pushforward = af.linearize(lambda x: x**2, 3.0)
-    t = af.Variable(2.0)
-    assert pushforward(t).requires_grad
-    with af.no_grad():
-        assert type(pushforward(t)) is np.ndarray
