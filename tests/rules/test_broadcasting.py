@@ -4,10 +4,6 @@ Rows are tried on a few shapes each. What broadcasting and indexing mean backwar
 tried here on many shapes: every element of a result is followed back, one at a time, to those that it was made of.
 """
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
@@ -15,7 +11,6 @@ from hypothesis.extra import numpy as hnp
 
 import autoflow as af
 
-Array = Any
 OPERATIONS = {
     np.add: (lambda x, y: 1.0, lambda x, y: 1.0), np.subtract: (lambda x, y: 1.0, lambda x, y: -1.0),
     np.multiply: (lambda x, y: y, lambda x, y: x), np.divide: (lambda x, y: 1 / y, lambda x, y: -x / y**2),
@@ -25,13 +20,13 @@ OPERATIONS = {
 SHAPES = hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=3)
 
 
-def numbers(shape: tuple[int, ...], start: int = 1) -> Array:
+def numbers(shape, start=1):
     """All different, none of them 0, in no order."""
     n = int(np.prod(shape))
     return np.random.default_rng(n).permutation(np.arange(start, start + n)).reshape(shape) * 0.37 - 0.11
 
 
-def weights(shape: tuple[int, ...]) -> Array:
+def weights(shape):
     """What flows into the result."""
     return np.cos(np.arange(int(np.prod(shape)))).reshape(shape)
 
@@ -39,7 +34,7 @@ def weights(shape: tuple[int, ...]) -> Array:
 # -- broadcasting ----------------------------------------------------------------------------------------------------
 
 
-def source(shape: tuple[int, ...], place: tuple[int, ...]) -> tuple[int, ...]:
+def source(shape, place):
     """Which element of an array of ``shape`` stands at that place of the result."""
     last = place[len(place) - len(shape) :]
     return tuple([0 if n == 1 else i for n, i in zip(shape, last, strict=True)])
@@ -47,7 +42,7 @@ def source(shape: tuple[int, ...], place: tuple[int, ...]) -> tuple[int, ...]:
 
 @pytest.mark.parametrize("ufunc", OPERATIONS, ids=lambda f: f.__name__)
 @given(shapes=hnp.mutually_broadcastable_shapes(num_shapes=2, min_dims=0, max_dims=4, min_side=0, max_side=3))
-def test_two_operands(ufunc: Any, shapes: Any) -> None:
+def test_two_operands(ufunc, shapes):
     x, y = [numbers(shape, start) for shape, start in zip(shapes.input_shapes, (1, 100), strict=True)]
     leaves = af.Variable(x), af.Variable(y)
     z = ufunc(*leaves)
@@ -66,7 +61,7 @@ def test_two_operands(ufunc: Any, shapes: Any) -> None:
 
 
 @given(shapes=hnp.mutually_broadcastable_shapes(num_shapes=3, min_dims=0, max_dims=3, min_side=0, max_side=3))
-def test_three_operands(shapes: Any) -> None:
+def test_three_operands(shapes):
     """``where`` and ``clip``."""
     shape = shapes.result_shape
     c = numbers(shapes.input_shapes[0]) > 1.0
@@ -85,7 +80,7 @@ def test_three_operands(shapes: Any) -> None:
 
 
 @given(signature=hnp.mutually_broadcastable_shapes(signature="(n,k),(k,m)->(n,m)", max_dims=2, min_side=0, max_side=3))
-def test_matrix_products(signature: Any) -> None:
+def test_matrix_products(signature):
     x, y = [numbers(s, start) for s, start in zip(signature.input_shapes, (1, 50), strict=True)]
     leaves = af.Variable(x), af.Variable(y)
     z = leaves[0] @ leaves[1]
@@ -104,7 +99,7 @@ def test_matrix_products(signature: Any) -> None:
 
 
 @given(shapes=hnp.mutually_broadcastable_shapes(num_shapes=2, min_dims=0, max_dims=3, min_side=0, max_side=3))
-def test_second_derivatives(shapes: Any) -> None:
+def test_second_derivatives(shapes):
     """z = x² y, so ∂/∂y of Σ v · dz/dx (with v of x's shape) is 2 x v, summed to y's shape."""
     x, y = [numbers(shape, start) for shape, start in zip(shapes.input_shapes, (1, 100), strict=True)]
     leaves = af.Variable(x), af.Variable(y)
@@ -123,7 +118,7 @@ def test_second_derivatives(shapes: Any) -> None:
 
 
 @given(st.data(), SHAPES)
-def test_reductions(data: Any, shape: tuple[int, ...]) -> None:
+def test_reductions(data, shape):
     """Sum and mean along any axes: each element receives what its result received, or its share."""
     axis = data.draw(st.none() | st.sets(st.integers(0, max(len(shape) - 1, 0))).map(lambda s: tuple(sorted(s))))
     axis = axis if shape else None

@@ -24,10 +24,8 @@ LINALG = {
       for name in ("expm", "fractional_matrix_power", "logm", "sqrtm", "sylvester")),
     ("solve", "autoflow.rules.solving"),
 }  # fmt: skip
-ELSEWHERE = {
-    **dict.fromkeys(LINALG, "scipy/test_linalg.py"),
-    ("convolve", "autoflow.scipy.signal"): "scipy/test_signal.py",
-}
+ELSEWHERE = dict.fromkeys(LINALG, "scipy/test_linalg.py")
+ELSEWHERE["convolve", "autoflow.scipy.signal"] = "scipy/test_signal.py"
 
 
 def home(row):
@@ -97,8 +95,8 @@ def test_they_are_found_when_first_seen():
     (special.log_ndtr, -1e5, 1e5 + 1e-5), (lambda x: special.xlogy(x, 0.0), 0.0, -np.inf),
     *[(lambda y: special.xlogy(0.0, y), at, 0.0) for at in (0.0, 2.0)],  # no pole
     (lambda p: special.bdtr(2.7, 5, p), 0.3, -30 * 0.3**2 * 0.7**2),  # counts are rounded down
-    *[(f, at, at / 4) for f in (lambda x: special.it2j0y0(x)[0], lambda x: special.it2i0k0(x)[0]) for at in (0.0, 1e-7)],
-    *[(f, at, 1.0) for f in (lambda x: special.shichi(x)[0], lambda x: special.sici(x)[0]) for at in (0.0, 1e-7)],
+    *[(lambda x, f=f: f(x)[0], at, at / 4) for f in (special.it2j0y0, special.it2i0k0) for at in (0.0, 1e-7)],
+    *[(lambda x, f=f: f(x)[0], at, 1.0) for f in (special.shichi, special.sici) for at in (0.0, 1e-7)],
     # a second is 5e-6 of a degree: the generated test does not see it beside the degrees
     (lambda x: special.radian(x, 20.0, 30.0), 10.0, np.pi / 180),
     (lambda x: special.radian(10.0, x, 30.0), 20.0, np.pi / 180 / 60),
