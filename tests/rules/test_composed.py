@@ -15,8 +15,6 @@ from autoflow.forward.array_methods import ArrayMethods
 from autoflow.rules.variants import METHODS
 from autoflow.table.table import COMPOSED
 
-ROUNDING = ("floor_divide", "remainder", "fmod", "copysign", "heaviside", "nextafter")
-
 
 def settings_of(case):
     """The combinations in which a call is tried."""
