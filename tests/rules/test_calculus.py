@@ -50,50 +50,17 @@ def test_of_complex_numbers(f):
     np.testing.assert_allclose(z.grad, expected, rtol=1e-5, atol=1e-6)
 
 
-def test_interp_at_a_point_has_the_slope_to_the_right():
-    x = af.Variable([0.0, 1.0, 2.0])
-    np.interp(x, [0.0, 1.0, 2.0], [0.0, 1.0, 5.0]).sum().backward()
-    np.testing.assert_array_equal(x.grad, [1.0, 4.0, 4.0])
+def test_interp_at_a_point_has_the_slope_to_the_right_and_over_a_jump_a_finite_one():
+    slopes = af.grad(lambda x: np.sum(np.interp(x, [0.0, 1.0, 2.0], [0.0, 1.0, 5.0])))(np.arange(3.0))
+    np.testing.assert_array_equal(slopes, [1.0, 4.0, 4.0])
+    jump = af.grad(lambda x, xp: np.sum(np.interp(x, xp, [0.0, 1.0, 3.0, 3.0])), (0, 1))
+    for grad in jump(np.array([0.5, 1.0, 1.5]), np.array([0.0, 1.0, 1.0, 2.0])):
+        assert np.all(np.isfinite(grad))
 
 
-def test_interp_over_a_jump_is_finite():
-    x, xp = af.Variable([0.5, 1.0, 1.5]), af.Variable([0.0, 1.0, 1.0, 2.0])
-    np.interp(x, xp, [0.0, 1.0, 3.0, 3.0]).sum().backward()
-    assert np.all(np.isfinite(x.grad))
-    assert np.all(np.isfinite(xp.grad))
-
-
-@pytest.mark.parametrize(
-    ("call", "error"),
-    [
-        (lambda x: np.diff(x, -1), "order must be non-negative"), (lambda x: np.diff(x[0]), "at least one dimensional"), (lambda x: np.gradient(x[:1]), r"at least .edge_order \+ 1. elements"),
-        (lambda x: np.gradient(x, edge_order=3), "greater than 2"), (lambda x: np.gradient(x, [1.0]), "distances must match"), (lambda x: np.gradient(x, [[1.0]]), "scalars or 1d"),
-        (lambda x: np.interp(x, [0.0], [1.0], period=0), "non-zero"), (lambda x: np.vander(x[None]), "one-dimensional"), (lambda x: np.cov(x[None, None]), "more than 2 dimensions"),
-        (lambda x: np.cov(x, ddof=0.5), "ddof must be integer"), (lambda x: np.cov(x, aweights=[-1, 1, 1, 1, 1]), "cannot be negative"),
-        (lambda x: np.average(x[None], 0, [1.0, 2.0]), "Shape of weights"),
-    ],
-)  # fmt: skip
-def test_errors_are_those_of_numpy(call, error):
-    with pytest.raises(ValueError, match=error):
-        call(af.Variable(V))
-
-
-def test_other_errors():
-    x = af.Variable(V)
-    with pytest.raises(ZeroDivisionError):
-        np.average(x, weights=np.zeros(5))
-    with pytest.raises(TypeError, match="invalid number"):
-        np.gradient(x, 1.0, 2.0)
-    with pytest.raises(TypeError, match="Axis must be specified"):
-        np.average(x, weights=[1.0])
-    with pytest.raises(RuntimeError, match="incompatible numbers"):
-        np.cov(x, aweights=[1.0])
-    with pytest.raises(RuntimeError, match="multidimensional"):
-        np.cov(x, fweights=[[1]])
-    with pytest.raises(TypeError, match="fweights must be integer"):
-        np.cov(x, fweights=[0.5] * 5)
+def test_covariance_of_one_number_warns():
     with np.errstate(all="ignore"), pytest.warns(RuntimeWarning, match="Degrees of freedom"):
-        np.cov(x[:1])
+        np.cov(af.Variable(V[:1]))
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -4,13 +4,9 @@ Every call of :mod:`calls` is tried with every dtype, layout, kind of operand an
 AUTOFLOW_NIGHTLY every pair of them meets.
 """
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
-from calls import ARRAY_METHODS, CALLS, UFUNC_METHODS, Call
+from calls import ARRAY_METHODS, CALLS, UFUNC_METHODS
 from cases import DTYPES, EVERY, RARE, Case, Unsupported, check, kinds_of, name
 from support import LAYOUTS, NIGHTLY, covering, differentiable, pairwise, plain, same_bits, values_of
 
@@ -19,13 +15,11 @@ from autoflow.forward.array_methods import ArrayMethods
 from autoflow.rules.variants import METHODS
 from autoflow.table.table import COMPOSED
 
-ROUNDING = ("floor_divide", "remainder", "fmod", "copysign", "heaviside", "nextafter")
 
-
-def settings_of(case: Case) -> Any:
+def settings_of(case):
     """The combinations in which a call is tried."""
     several, without = case.row.operands > 1, set(case.row.without)
-    axes: dict[str, Any] = {
+    axes = {
         "dtypes": [d for d in DTYPES + RARE if (several or " " not in d) and not without & set(d.split())],
         "layout": [layout for layout in LAYOUTS if layout not in without],
         "kind": kinds_of(case.row), "order": (1, 2), "keep": ("small", "large"),
@@ -37,9 +31,9 @@ def settings_of(case: Case) -> Any:
 
 @pytest.mark.parametrize("each", EVERY, ids=name)
 @pytest.mark.slow
-def test_call(each: Call) -> None:
-    case = Case(each, each.example)  # type: ignore[arg-type]
-    assert differentiable(each, each.example)  # type: ignore[arg-type]
+def test_call(each):
+    case = Case(each, each.example)
+    assert differentiable(each, each.example)
     check(case, "float64", "C", "Variables", 1, "small")
     for settings in settings_of(case):
         try:
@@ -52,9 +46,9 @@ def test_call(each: Call) -> None:
 
 
 @pytest.mark.parametrize("each", EVERY, ids=name)
-def test_results_are_of_numpys_kind(each: Call) -> None:
+def test_results_are_of_numpys_kind(each):
     """As many, of the same classes (named tuples), dtypes and shapes; other kinds of numbers are the same."""
-    values = values_of(each, each.example)  # type: ignore[arg-type]
+    values = values_of(each, each.example)
     ours, theirs = each.call(*[af.Variable(x) for x in values]), each.call(*values)
     if isinstance(theirs, (tuple, list)):
         assert isinstance(ours, (tuple, list))
@@ -68,7 +62,7 @@ def test_results_are_of_numpys_kind(each: Call) -> None:
 # -- nothing is missing ----------------------------------------------------------------------------------------------
 
 
-def test_every_composed_function_has_calls() -> None:
+def test_every_composed_function_has_calls():
     spaces = np, np.linalg, np.fft, np.emath
     numpys = {f for f in COMPOSED if any([f is thing for space in spaces for thing in vars(space).values()])}
     new = [f.__name__ for f in numpys - set(CALLS)]
@@ -76,13 +70,13 @@ def test_every_composed_function_has_calls() -> None:
     assert set(CALLS) <= numpys
 
 
-def test_every_method_has_calls() -> None:
+def test_every_method_has_calls():
     recorded = {n for n in vars(ArrayMethods) if not n.startswith("__")} - {"fill", "flags", "choose", "data", "resize"}
     assert recorded == set(ARRAY_METHODS), "write calls of them in tests/support/calls.py"
     assert set(UFUNC_METHODS) == {(method, f) for method, ufuncs in METHODS.items() for f in ufuncs}
 
 
-def test_covering_takes_every_value() -> None:
+def test_covering_takes_every_value():
     sizes = (11, 7, 2)
     for column, n in enumerate(sizes):
         assert {row[column] for row in covering(sizes)} == set(range(n))

@@ -44,15 +44,12 @@ def test_widths_by_axis_are_pairs(mode):
     np.testing.assert_array_equal(np.pad(x, {0: 2, -1: (1, 0)}, mode).value, np.pad(A, ((2, 2), (1, 0)), mode))
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "match"),
-    [
-        (lambda x: np.pad(x, 1, "none"), ValueError, "mode 'none' is not supported"), (lambda x: np.pad(x, 1, "mean", end_values=1), ValueError, "unsupported keyword"),
-        (lambda x: np.pad(x, 1, lambda *a: None), NoRuleError, "join the parts"), (lambda x: np.pad(x, 1, "maximum", stat_length=0), ValueError, "stat_length of 0"),
-        (lambda x: np.pad(x, -1, "mean"), ValueError, "negative"), (lambda x: np.pad(x, 0.5, "mean"), TypeError, "integral"), (lambda x: np.pad(x, (1, 2, 3), "mean"), ValueError, "3 numbers"),
-        (lambda x: np.pad(x, ((1, 2),) * 3, "mean"), ValueError, "3 pairs"), (lambda x: np.pad(x, {0: [1, 2]}), TypeError, "of axis 0"), (lambda x: np.pad(x, {0: 0.5}, "mean"), TypeError, "of axis 0"), (lambda x: np.pad(x[:0], 1, "mean"), ValueError, "can't extend empty axis"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("call", "error", "match"), [
+    (lambda x: np.pad(x, 1, lambda *a: None), NoRuleError, "join the parts"), (lambda x: np.pad(x, (1, 2, 3), "mean"), ValueError, "3 numbers"),
+    (lambda x: np.pad(x, ((1, 2),) * 3, "mean"), ValueError, "3 pairs"), (lambda x: np.pad(x, {0: [1, 2]}), TypeError, "of axis 0"),
+    (lambda x: np.pad(x, {0: 0.5}, "mean"), TypeError, "of axis 0"),
+])  # fmt: skip
 def test_errors(call, error, match):
+    """Others are NumPy's: see test_refused_calls.py."""
     with pytest.raises(error, match=match):
         call(af.Variable(A))

@@ -5,11 +5,6 @@ time is written as a list of its numbers, or as a list of its rows, with a node 
 so that NumPy asks us, or plain, so that it asks nobody.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import Any
-
 import numpy as np
 import pytest
 from calls import CALLS
@@ -21,33 +16,32 @@ import autoflow as af
 from autoflow.errors import AutoflowError, LostGradientError
 from autoflow.table.table import COMPOSED, LISTS
 
-Array = Any
 # Calls in which the list is first given, alone, to another function (np.abs).
 THROUGH_ANOTHER = {"np.gradient 2", "np.gradient 3"}
 
 
-def numbers(x: Any) -> Any:
+def numbers(x):
     """Nested lists of the numbers of an array, each a node if x is one."""
     return [numbers(part) for part in x] if np.ndim(x) else x
 
 
-def listed(x: Any, how: str) -> Any:
+def listed(x, how):
     """An array as nested lists of its numbers, or as a list of its rows."""
     return numbers(x) if how == "numbers" else list(x)
 
 
-def cases() -> Iterator[Any]:
+def cases():
     """Every example with an array that can be written as a list, and the place of that array."""
     composed = [(each, each.example, each.name, False) for calls in CALLS.values() for each in calls]
     of_rows = [(r, e, f"{r.name} {n}", n > 1) for r in rows(scipys=False) for n, e in enumerate(examples_of(r))]
     for row, example, name, more in (*of_rows, *composed):
-        for k in differentiable(row, example):  # type: ignore[arg-type]
+        for k in differentiable(row, example):
             if example.shapes[k] and 0 not in example.shapes[k] and not (k == 0 and example.prepare):
                 mark = pytest.mark.nightly if more else ()
                 yield pytest.param(row, example, k, id=f"{name} {k}".replace(" ", "-"), marks=mark)
 
 
-def gradients(case: Case, xs: list[Array], k: int, how: str, others: str) -> Any:
+def gradients(case, xs, k, how, others):
     """Of all arrays, with the k-th one as a list; None where no gradient came."""
     leaves = [
         x if x is None or x.dtype.kind not in "fc" or (others == "plain" and i != k) else af.Variable(x)
@@ -64,7 +58,7 @@ def gradients(case: Case, xs: list[Array], k: int, how: str, others: str) -> Any
 
 
 @pytest.mark.parametrize(("row", "example", "k"), list(cases()))
-def test_a_list_with_nodes_counts_as_an_array_of_nodes(row: Any, example: Any, k: int) -> None:
+def test_a_list_with_nodes_counts_as_an_array_of_nodes(row, example, k):
     case = Case(row, example)
     for how, others in (("numbers", "nodes"), ("rows", "nodes"), ("numbers", "plain")):
         xs = case.values("float64")
@@ -91,7 +85,7 @@ def test_a_list_with_nodes_counts_as_an_array_of_nodes(row: Any, example: Any, k
 
 
 # Programs as users write them: x and y are numbers, c is a plain vector of two, L makes a list or an array of nodes.
-PROGRAMS: dict[str, Any] = {
+PROGRAMS = {
     "hstack": lambda x, y, c, L: np.hstack([c * x, L([x, y])]),
     "vstack": lambda x, y, c, L: np.vstack((c * x, L((x, y)))),
     "column_stack": lambda x, y, c, L: np.column_stack([c * x, L([x, y])]),
@@ -134,7 +128,7 @@ PROGRAMS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def put(a: Any, x: Any, y: Any, L: Any) -> None:
+def put(a, x, y, L):
     """Writes into an array: each takes the list in another place."""
     np.put(a, [0, 1], L([x, y]))
     a[2:4] = L([y, y * y])
@@ -147,7 +141,7 @@ PROGRAMS["written into"] = lambda x, y, c, L: (a := af.zeros(9), put(a, x, y, L)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_programs_with_lists(name: str) -> None:
+def test_programs_with_lists(name):
     if name in ("af.special", "af.linalg"):
         pytest.importorskip("scipy")
     c = np.array([2.0, 3.0])
@@ -159,7 +153,7 @@ def test_programs_with_lists(name: str) -> None:
     assert any([g != 0 for g in as_list])
 
 
-def test_what_a_list_means_is_said_of_every_composed_function() -> None:
+def test_what_a_list_means_is_said_of_every_composed_function():
     """A list of arrays stays one where NumPy's documentation says "sequence of arrays"."""
     sequences = {f.__name__ for f in COMPOSED if f in LISTS and 1 in (*LISTS[f].positional, *LISTS[f].named.values())}
     assert sequences == {
@@ -174,7 +168,7 @@ def test_what_a_list_means_is_said_of_every_composed_function() -> None:
     assert isinstance(np.block([[x, x], [x, x]]), af.Operation)
 
 
-def test_lists_of_users_functions_stay_lists() -> None:
+def test_lists_of_users_functions_stay_lists():
     x = af.Variable([1.0, 2.0])
     z = np.apply_along_axis(lambda row, weights: row * weights[0] + weights[1], 0, x, [x[0], x[1]])
     assert z.tolist() == [3.0, 4.0]

@@ -20,12 +20,12 @@ def test_products_are_exact_at_zeros(f, zeros):
     check(f, x)
 
 
-def test_products_of_several_axes_with_zeros():
-    x = A.copy()
-    x[0, 1] = x[1, 1] = 0.0
-    check(lambda x: np.prod(x, axis=0), x)
-    check(lambda x: np.cumprod(x, axis=1), x)
-    check(lambda x: np.prod(x, axis=(0, 1), initial=2.0, where=np.array([True, False, True])), x)
+@pytest.mark.parametrize("f", [
+    lambda x: np.prod(x, axis=0), lambda x: np.cumprod(x, axis=1),
+    lambda x: np.prod(x, axis=(0, 1), initial=2.0, where=np.array([True, False, True])),
+])  # fmt: skip
+def test_products_of_several_axes_with_zeros(f):
+    check(f, np.where(np.arange(3) == 1, 0.0, A))
 
 
 def test_products_divide_by_nothing():
@@ -35,27 +35,24 @@ def test_products_divide_by_nothing():
     np.testing.assert_array_equal(x.grad[[0, 2, 3]], 0.0)
 
 
-@pytest.mark.parametrize("f", [np.max, np.min])
-def test_ties_share_evenly(f):
-    x = af.Variable([[2.0, 2.0, 1.0], [2.0, 2.0, 2.0]])
-    f(x, axis=1).backward([6.0, 6.0])
-    ends = [3.0, 3.0, 0.0] if f is np.max else [0.0, 0.0, 6.0]
-    np.testing.assert_array_equal(x.grad, [ends, [2.0, 2.0, 2.0]])
-
-
-def test_a_tie_with_initial_counts_it_as_an_element():
-    x = af.Variable([1.0, 2.0, 2.0])
-    np.max(x, initial=2.0).backward(3.0)
-    np.testing.assert_array_equal(x.grad, [0.0, 1.0, 1.0])
-    y = af.Variable([1.0, 2.0])
-    np.max(y, initial=5.0).backward()
-    np.testing.assert_array_equal(y.grad, [0.0, 0.0])
-
-
-def test_ties_that_are_masked_out_get_nothing():
-    x = af.Variable([3.0, 3.0, 1.0])
-    np.max(x, initial=0.0, where=[True, False, True]).backward()
-    np.testing.assert_array_equal(x.grad, [1.0, 0.0, 0.0])
+@pytest.mark.parametrize(("f", "x", "seed", "right"), [
+    (lambda x: np.max(x, axis=1), [[2.0, 2.0, 1.0], [2.0, 2.0, 2.0]], 6.0, [[3.0, 3.0, 0.0], [2.0, 2.0, 2.0]]),
+    (lambda x: np.min(x, axis=1), [[2.0, 2.0, 1.0], [2.0, 2.0, 2.0]], 6.0, [[0.0, 0.0, 6.0], [2.0, 2.0, 2.0]]),
+    # initial counts as an element
+    (lambda x: np.max(x, initial=2.0), [1.0, 2.0, 2.0], 3.0, [0.0, 1.0, 1.0]),
+    (lambda x: np.max(x, initial=5.0), [1.0, 2.0], 1.0, [0.0, 0.0]),
+    # what is masked out gets nothing
+    (lambda x: np.max(x, initial=0.0, where=[True, False, True]), [3.0, 3.0, 1.0], 1.0, [1.0, 0.0, 0.0]),
+    (lambda x: np.std(x, axis=1), [[1.0, 1.0], [1.0, 3.0]], 1.0, [[0.0, 0.0], [-0.5, 0.5]]),
+    # half precision counts further than it can hold; the gradient itself is added up in single precision
+    *[(f, np.ones(100_000, np.float16), 1.0, np.full(100_000, np.float16(1e-5))) for f in (np.mean, np.max)],
+    (lambda x: np.cumsum(x, dtype=float), np.ones(100_000, np.float16), 0.5, np.float16(np.arange(5e4, 0, -0.5))),
+])  # fmt: skip
+def test_gradients(f, x, seed, right):
+    x = af.Variable(x)
+    z = f(x)
+    z.backward(np.full(z.shape, seed, z.dtype))
+    np.testing.assert_array_equal(x.grad, right)
 
 
 @pytest.mark.parametrize("options", [
@@ -65,14 +62,12 @@ def test_ties_that_are_masked_out_get_nothing():
 @pytest.mark.parametrize("f", [np.std, np.nanstd])
 def test_std_of_equal_values_has_gradient_zero(f, value, options):
     """Also where the mean of equal values is rounded, so that neither std nor the deviations are zero."""
-    x = af.Variable(np.full((2, 3), value))
-    taken: list[str] = []
+    x, taken = af.Variable(np.full((2, 3), value)), []
     with af.on_operation(lambda node: taken.append(node.opmethod)):
         f(x, **options).backward(create_graph=True)
     assert taken.count("mean") == 1
     np.testing.assert_array_equal(x.grad.value, 0.0)
-    first = x.grad
-    x.zero_grad()
+    first, _ = x.grad, x.zero_grad()
     np.abs(first).sum().backward()
     np.testing.assert_array_equal(x.grad, 0.0)
 
@@ -87,37 +82,17 @@ def test_the_spread_of_a_single_number_with_ddof_1_has_no_derivative(f):
     assert np.isnan(af.jvp(lambda x: f(x, ddof=1), (x.value,), (np.ones(1),))[1])
 
 
-def test_std_mixes_equal_rows_with_others():
-    x = af.Variable([[1.0, 1.0], [1.0, 3.0]])
-    np.std(x, axis=1).backward([1.0, 1.0])
-    np.testing.assert_allclose(x.grad, [[0.0, 0.0], [-0.5, 0.5]])
-
-
-def test_dtype_is_honoured():
+@pytest.mark.parametrize(("f", "dtype"), [
+    (np.sum, np.float32), (np.mean, np.float64), (np.cumsum, "f4"), (np.var, np.float64), (np.sum, int),
+])  # fmt: skip
+def test_dtype_is_honoured(f, dtype):
     x = af.Variable(np.full(5000, 0.1, np.float16))
-    for z, plain in [(np.sum(x, dtype=np.float32), np.sum(x.value, dtype=np.float32)),
-                     (np.mean(x, dtype=np.float64), np.mean(x.value, dtype=np.float64)),
-                     (np.cumsum(x, dtype="f4"), np.cumsum(x.value, dtype="f4")),
-                     (np.var(x, dtype=np.float64), np.var(x.value, dtype=np.float64))]:  # fmt: skip
-        assert same_bits(z.value, plain)
+    z = f(x, dtype=dtype)
+    assert same_bits(z.value, f(x.value, dtype=dtype))
+    assert z.requires_grad is (dtype is not int)
+    if dtype is not int:
         z.sum().backward()
         assert x.grad.dtype == np.float16
-        x.zero_grad()
-    assert not np.sum(x, dtype=int).requires_grad  # integers have no gradient
-
-
-def test_half_precision_counts_further_than_it_can_hold():
-    x = af.Variable(np.ones(100_000, np.float16))
-    np.mean(x).backward()
-    np.testing.assert_array_equal(x.grad, np.float16(1e-5))
-    x.zero_grad()
-    np.max(x).backward()
-    np.testing.assert_array_equal(x.grad, np.float16(1e-5))
-    x.zero_grad()
-    np.cumsum(x, dtype=np.float64).backward(
-        np.full(100_000, 0.5)
-    )  # the gradient itself is added up in single precision
-    assert x.grad[-100] == 50.0
 
 
 @pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0)])
@@ -129,16 +104,6 @@ def test_sums_of_nothing(shape):
         x.zero_grad()
     with pytest.raises(ValueError, match="zero-size array"):
         np.max(x)
-
-
-def test_numpys_errors_stay():
-    x = af.Variable(A)
-    with pytest.raises(ValueError, match="duplicate"):
-        np.sum(x, axis=(0, 0))
-    with pytest.raises(np.exceptions.AxisError):
-        np.mean(x, axis=2)
-    with pytest.raises(ValueError, match="axis"):
-        np.cumulative_sum(x)
 
 
 @pytest.mark.parametrize("axis", [0, 1, None])

@@ -9,11 +9,6 @@ What is compared with what: values with NumPy's, bit for bit; first derivatives 
 second and third derivatives with differences of ours, which by then are known to be right.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 import pytest
 from cases import VICTIMS, Case, broken, check, check_row
@@ -26,7 +21,7 @@ from autoflow.table.table import RULES, Rule
 # -- the tests -------------------------------------------------------------------------------------------------------
 
 
-def _name(value: Any) -> str:
+def _name(value):
     return value.name if isinstance(value, Rule) else str(value)
 
 
@@ -38,24 +33,24 @@ EXAMPLES = [
 
 
 @pytest.mark.parametrize(("row", "number"), EXAMPLES, ids=_name)
-def test_row(row: Rule, number: int) -> None:
+def test_row(row, number):
     check_row(row, number)
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("row", rows(scipys=False), ids=_name)
-def test_row_takes_float64_in_every_example(row: Rule) -> None:
+def test_row_takes_float64_in_every_example(row):
     """So no example is skipped: in the simplest setting it gives a node, with a gradient of every operand."""
     for example in examples_of(row):
         check(Case(row, example), "float64", "C", "Variables", 1, "small")
 
 
-def unrecorded(g: Any, sent: Any) -> Any:
+def unrecorded(g, sent):
     """Right numbers, but cut off: second derivatives are wrong."""
     return sent.detach() if isinstance(sent, af.Node) else sent
 
 
-def spoiled(g: Any, sent: Any) -> Any:
+def spoiled(g, sent):
     """Right numbers, but g is overwritten, which others still need."""
     if type(g) is np.ndarray and g.flags.writeable:
         sent = sent.copy()
@@ -63,7 +58,7 @@ def spoiled(g: Any, sent: Any) -> Any:
     return sent
 
 
-FAULTS: dict[str, Callable[[Any, Any], Any]] = {
+FAULTS = {
     "sign": lambda g, sent: -sent, "a factor": lambda g, sent: sent * 1.001,
     "dtype": lambda g, sent: sent.astype(np.float32) if sent.dtype == np.float64 else sent, "not recorded": unrecorded,
     "conjugate": lambda g, sent: np.conjugate(sent) if sent.dtype.kind == "c" else sent, "in place": spoiled,
@@ -73,20 +68,20 @@ FAULTS: dict[str, Callable[[Any, Any], Any]] = {
 @pytest.mark.thorough
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("row", VICTIMS, ids=_name)
-def test_broken_derivative_is_noticed(row: Rule, fault: str) -> None:
+def test_broken_derivative_is_noticed(row, fault):
     for operand in row.derivatives:
         with broken(row, operand, FAULTS[fault]), pytest.raises((AssertionError, TypeError, ValueError)):
             check_row(row)
 
 
 @pytest.mark.parametrize("name", ["add", "multiply"])
-def test_missing_sum_to_is_noticed(name: str) -> None:
+def test_missing_sum_to_is_noticed(name):
     row = RULES[getattr(np, name)]
     with broken(row, "x", lambda g, sent: sent, elementwise=False), pytest.raises((AssertionError, ValueError)):
         check_row(row)
 
 
-def test_broken_value_is_noticed() -> None:
+def test_broken_value_is_noticed():
     """One unit in the last place is too much."""
     row = RULES[np.sum]
     right = row.compute
@@ -98,7 +93,7 @@ def test_broken_value_is_noticed() -> None:
         row.compute = right
 
 
-def test_fine_differences_see_functions_that_bend() -> None:
+def test_fine_differences_see_functions_that_bend():
     """Eight points are exact for x⁸, where four are not."""
     x, one = [np.array(0.05)], [np.array(1.0)]
     four, eight = [directional(lambda at: at[0] ** 8 * 1e10, x, one, stencil) for stencil in (STENCIL, FINE)]

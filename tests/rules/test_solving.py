@@ -19,15 +19,11 @@ RCOND = 0.2
 RIGHT = np.random.default_rng(1).normal(size=(5, 2))
 
 
-def solve(x, **options):
-    return np.linalg.lstsq(x, RIGHT[: len(x)], **options)[0]
-
-
 FUNCTIONS = {
     "pinv rcond": lambda x: np.linalg.pinv(x, rcond=RCOND), "pinv rtol": lambda x: np.linalg.pinv(x, rtol=RCOND),
     "pinv of a stack": lambda x: np.linalg.pinv(np.stack([x, 2 * x, x]), rcond=[RCOND, RCOND, 2]),
     "hermitian": lambda x: np.linalg.pinv(x @ np.conjugate(x).mT, rcond=RCOND**2, hermitian=True),
-    "lstsq": lambda x: solve(x, rcond=RCOND),
+    "lstsq": lambda x: np.linalg.lstsq(x, RIGHT[: len(x)], rcond=RCOND)[0],
     "lstsq, one column": lambda x: np.linalg.lstsq(x, RIGHT[: len(x), 0], rcond=RCOND)[0],
 }  # fmt: skip
 CASES = [
@@ -61,13 +57,17 @@ def along(g, t):
     return np.sum(np.real(np.conjugate(g) * t))
 
 
+def differences(f, x, t):
+    """The slope of f at x along t, and a value beside it."""
+    h = 1e-4
+    near = [f(x + k * h * t) for k in (-2, -1, 1, 2)]
+    return (near[0] - 8 * near[1] + 8 * near[2] - near[3]) / (12 * h), near[0]
+
+
 @pytest.mark.parametrize(("f", "spectrum", "shape", "kind"), CASES)
 def test_derivatives_are_differences(f, spectrum, shape, kind):
     loss, x, t = prepare(f, spectrum, shape, kind)
-    h = 1e-4
-    near = [loss(x + k * h * t) for k in (-2, -1, 1, 2)]
-    expected = (near[0] - 8 * near[1] + 8 * near[2] - near[3]) / (12 * h)
-    g = af.grad(loss)(x)
+    (expected, _), g = differences(loss, x, t), af.grad(loss)(x)
     tolerance = 1e-7 * (1 + abs(expected) + np.sum(np.abs(g)))
     assert abs(along(g, t) - expected) < tolerance
     assert abs(af.jvp(loss, x, t)[1] - expected) < tolerance
@@ -79,11 +79,8 @@ def test_second_derivatives_are_differences(f, spectrum, shape, kind):
     if spectrum == "only zeros":
         t = np.zeros_like(t)  # what is exactly zero may grow: there is no second derivative
     slope = lambda x: along(af.grad(loss)(x), t)  # noqa: E731
-    h = 1e-4
-    near = [slope(x + k * h * t) for k in (-2, -1, 1, 2)]
-    expected = (near[0] - 8 * near[1] + 8 * near[2] - near[3]) / (12 * h)
-    second = along(af.grad(lambda x: np.sum(np.real(np.conjugate(af.grad(loss)(x)) * t)))(x), t)
-    assert abs(second - expected) < 1e-6 * (1 + abs(expected) + near[0] ** 2)
+    expected, near = differences(slope, x, t)
+    assert abs(along(af.grad(slope)(x), t) - expected) < 1e-6 * (1 + abs(expected) + near**2)
 
 
 @pytest.mark.parametrize("f", ["pinv rcond", "lstsq"])

@@ -20,13 +20,6 @@ def test_overwriting_is_refused(f):
         f(af.Variable(V), overwrite_input=True)
 
 
-def slope_in_q(f, q):
-    """The gradient of q."""
-    q = af.Variable(q)
-    f(q).sum().backward()
-    return q.grad
-
-
 @pytest.mark.parametrize("method", ["linear", "hazen", "weibull", "median_unbiased", "normal_unbiased",
                                     "interpolated_inverted_cdf", "lower", "higher", "nearest", "midpoint",
                                     "inverted_cdf", "closest_observation", "averaged_inverted_cdf"])  # fmt: skip
@@ -35,22 +28,19 @@ def test_gradients_of_q(method, q):
     """On the line between two elements its slope; 0 on steps and beyond the ends."""
     x, h = np.array([3.0, 1.0, 4.5, 1.5, 9.0, 2.5]), 1e-7
     numeric = (np.quantile(x, q + h, method=method) - np.quantile(x, q - h, method=method)) / (2 * h)
-    np.testing.assert_allclose(slope_in_q(lambda q: np.quantile(x, q, method=method), q), numeric, rtol=1e-6)
+    np.testing.assert_allclose(af.grad(lambda q: np.quantile(x, q, method=method))(q), numeric, rtol=1e-6)
     both = np.append(x, np.nan), np.append(np.nan, x)
-    ours = slope_in_q(lambda q: np.nanpercentile(both, 100 * q, axis=1, method=method), [q, 0.5])
-    assert ours.shape == (2,)
-    np.testing.assert_allclose(ours[0], 2 * numeric, rtol=1e-6)
+    two = af.grad(lambda q: np.sum(np.nanpercentile(both, 100 * q, axis=1, method=method)))(np.array([q, 0.5]))
+    np.testing.assert_allclose(two[0], 2 * numeric, rtol=1e-6)
 
 
-def test_gradient_of_q_at_an_element_is_that_to_its_right():
+@pytest.mark.parametrize(("x", "q", "options", "slope"), [
+    *[([0.0, 1.0, 3.0], q, {}, slope) for q, slope in ((0.5, 4.0), (0.0, 2.0), (1.0, 4.0))], ([7.0], 0.5, {}, 0.0),
+    ([0.0, 1.0, 3.0], 0.4, {"weights": np.ones(3), "method": "inverted_cdf"}, 0.0),
+])  # fmt: skip
+def test_gradient_of_q_at_an_element_is_that_to_its_right(x, q, options, slope):
     """At q = 0.5 of 0, 1, 3 the line has slope 2 on its left and 4 on its right; at the end there is only the left."""
-    f = lambda q: np.quantile([0.0, 1.0, 3.0], q)  # noqa: E731
-    assert slope_in_q(f, 0.5) == 4.0
-    assert slope_in_q(f, 0.0) == 2.0
-    assert slope_in_q(f, 1.0) == 4.0
-    assert slope_in_q(lambda q: np.quantile([7.0], q), 0.5) == 0.0
-    weights = {"weights": np.ones(3), "method": "inverted_cdf"}
-    assert slope_in_q(lambda q: np.quantile([0.0, 1.0, 3.0], q, **weights), 0.4) == 0.0
+    assert af.grad(lambda q: np.quantile(x, q, **options))(q) == slope
 
 
 def test_q_of_several_axes_with_nan_is_refused():

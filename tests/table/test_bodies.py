@@ -4,11 +4,8 @@ Their values and derivatives are tried with those of all composed functions (tes
 backends/test_device.py, batching/test_vmap_calls.py).
 """
 
-from __future__ import annotations
-
 import inspect
 from types import FunctionType
-from typing import Any
 
 import numpy as np
 import pytest
@@ -24,14 +21,14 @@ EVERY = sorted(OWN, key=lambda f: f"{f.__module__}.{f.__name__}")
 HARMLESS = {"asarray", "asanyarray", "array", "empty", "zeros", "arange", "identity"}  # the last: of a ufunc
 
 
-def copies_of(function: Any) -> list[FunctionType]:
+def copies_of(function):
     """The copy of a function, and those of the private functions that it calls."""
     made = stand_ins()
     made.find(function._implementation)
     return [f for f in made.values() if isinstance(f, FunctionType) and f.__globals__.get("__builtins__")]
 
 
-def constructors_in(f: FunctionType) -> set[str]:
+def constructors_in(f):
     """The names of functions in C that take the numbers of what they are given, as the code of ``f`` says them."""
     known = {c.__name__: c for c in CONSTRUCTORS}
     spaces = [f.__globals__, *[vars(m) for m in f.__globals__.values() if inspect.ismodule(m)]]
@@ -39,7 +36,7 @@ def constructors_in(f: FunctionType) -> set[str]:
 
 
 @pytest.mark.parametrize("function", EVERY, ids=lambda f: f.__name__)
-def test_a_copy_takes_what_numpys_function_takes(function: Any) -> None:
+def test_a_copy_takes_what_numpys_function_takes(function):
     assert inspect.signature(COMPOSED[function]) == inspect.signature(function)
     before = dict(function._implementation.__globals__)
     copies_of(function)
@@ -50,24 +47,24 @@ def test_a_copy_takes_what_numpys_function_takes(function: Any) -> None:
 
 
 @pytest.mark.parametrize("function", EVERY, ids=lambda f: f.__name__)
-def test_no_copy_makes_arrays_in_another_way(function: Any) -> None:
+def test_no_copy_makes_arrays_in_another_way(function):
     """Of a node they would take the numbers. (A newer NumPy may have other code: then this says which function.)"""
     for f in copies_of(function):
         assert constructors_in(f) <= HARMLESS, f.__name__
 
 
-def test_numpy_keeps_its_implementations() -> None:
+def test_numpy_keeps_its_implementations():
     """They are NumPy's private attribute; without it its functions must be written out again."""
     assert all([isinstance(f._implementation, FunctionType) for f in EVERY])
 
 
-def test_a_constructor_that_takes_numbers_is_noticed() -> None:
+def test_a_constructor_that_takes_numbers_is_noticed():
     space = {"np": np, "__builtins__": __builtins__}
     f = FunctionType((lambda x: np.ascontiguousarray(x)).__code__, space)
     assert constructors_in(f) == {"ascontiguousarray"}
 
 
-def test_a_list_with_nodes_and_a_new_array_are_kept() -> None:
+def test_a_list_with_nodes_and_a_new_array_are_kept():
     x, made = af.Variable(2.0), stand_ins()
     assert made[id(np.asarray)](x) is x
     z = made[id(np.array)]([x, 3.0], np.float32, ndmin=2)
@@ -75,7 +72,7 @@ def test_a_list_with_nodes_and_a_new_array_are_kept() -> None:
     assert made[id(np.array)](x) is not x
 
 
-def test_numbers_become_numpys_arrays() -> None:
+def test_numbers_become_numpys_arrays():
     make = stand_ins()[id(np.array)]
     plain = np.arange(3.0)
     assert same_bits(make(plain, ndmin=2), plain[None])
@@ -83,7 +80,7 @@ def test_numbers_become_numpys_arrays() -> None:
     assert stand_ins()[id(np.asarray)](plain) is plain
 
 
-def test_new_arrays_are_like_the_arguments() -> None:
+def test_new_arrays_are_like_the_arguments():
     """A node remembers what is written; integers, and arrays of a call without nodes, are NumPy's."""
     made, x = stand_ins(), af.Variable([1.0, 2.0])
     for arguments, kind in (((), np.ndarray), ((3, [x]), af.Constant)):
@@ -96,12 +93,12 @@ def test_new_arrays_are_like_the_arguments() -> None:
             ARGUMENTS.reset(before)
 
 
-def test_the_place_of_a_call_is_left_with_it() -> None:
+def test_the_place_of_a_call_is_left_with_it():
     """Also if it raises, and while a function of NumPy's that is called inside has no nodes."""
     x, seen = af.Variable([1.0, 2.0]), []
     inner = with_copies(lambda y: seen.append(place()))
 
-    def outer(y: Any) -> None:
+    def outer(y):
         inner(np.ones(2))
         seen.append(place())
         raise ValueError("after that")

@@ -1,31 +1,25 @@
 """Reading and writing by indices: every index that NumPy takes, against a loop over the elements."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as hnp
 
 import autoflow as af
 
-Array = Any
 
-
-def numbers(shape: tuple[int, ...], start: int = 1) -> Array:
+def numbers(shape, start=1):
     """All different, none of them 0, in no order."""
     n = int(np.prod(shape))
     return np.random.default_rng(n).permutation(np.arange(start, start + n)).reshape(shape) * 0.37 - 0.11
 
 
-def weights(shape: tuple[int, ...]) -> Array:
+def weights(shape):
     """What flows into the result."""
     return np.cos(np.arange(int(np.prod(shape)))).reshape(shape)
 
 
 @st.composite
-def indexed(draw: Any) -> tuple[tuple[int, ...], Any]:
+def indexed(draw):
     """A shape, and an index that NumPy accepts for it: basic, of integers, of booleans, or mixed."""
     shape = draw(hnp.array_shapes(min_dims=1, max_dims=3, min_side=1, max_side=4))
     kind = draw(st.sampled_from(["basic", "integers", "booleans", "mixed"]))
@@ -42,7 +36,7 @@ def indexed(draw: Any) -> tuple[tuple[int, ...], Any]:
 
 
 @given(indexed())
-def test_reading(case: Any) -> None:
+def test_reading(case):
     """``x[i]``: NumPy reads the numbers of the elements in the same way, which says where each came from."""
     shape, i = case
     x = af.Variable(numbers(shape))
@@ -57,7 +51,7 @@ def test_reading(case: Any) -> None:
 
 
 @given(indexed(), st.data())
-def test_writing(case: Any, data: Any) -> None:
+def test_writing(case, data):
     """``a[i] = v``: an element belongs to what was written into it last, to a where nothing was."""
     shape, i = case
     x = af.Variable(numbers(shape))
@@ -84,7 +78,7 @@ def test_writing(case: Any, data: Any) -> None:
 
 
 @given(indexed())
-def test_reading_twice(case: Any) -> None:
+def test_reading_twice(case):
     """Second derivatives through an index: of Σ w z³, 6 w x v at every element that was read."""
     shape, i = case
     x = af.Variable(numbers(shape))

@@ -1,9 +1,6 @@
 """How a row is written, looked up and called: :mod:`autoflow.table.table`. What the rows say: test_rules.py."""
 
-from __future__ import annotations
-
 import inspect
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,19 +13,18 @@ from autoflow.errors import NoRuleError
 from autoflow.forward.recording import apply
 from autoflow.table import shapes, table
 from autoflow.table.shapes import since
-from autoflow.table.table import MISSING, RULES, Rule, of, primitive, rule
+from autoflow.table.table import MISSING, RULES, of, primitive, rule
 
-Array = Any
 pytestmark = pytest.mark.usefixtures("rows_as_before")
 
 
 @primitive
-def affine(x: Array, y: Array, scale: float = 1.0, shift: float = 0.0) -> Array:
+def affine(x, y, scale=1.0, shift=0.0):
     """A function for the tests to write rows for."""
     return x * y * scale + shift
 
 
-def write(arguments: str = "x y | scale=1.0 shift=0.0", **options: Any) -> Rule:
+def write(arguments="x y | scale=1.0 shift=0.0", **options):
     """A row of :func:`affine`."""
     derivatives = {"x": lambda g, y, scale: g * y * scale, "y": lambda g, x, scale: g * x * scale}
     return rule(affine, arguments, "a", "$x", **{**derivatives, **options})
@@ -39,7 +35,7 @@ def write(arguments: str = "x y | scale=1.0 shift=0.0", **options: Any) -> Rule:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("row", rows(), ids=lambda row: row.name)
-def test_row_is_complete(row: Rule) -> None:
+def test_row_is_complete(row):
     assert row.name
     assert row.label
     assert "$" in row.latex, "the formula has a place for the argument"
@@ -67,7 +63,7 @@ def test_row_is_complete(row: Rule) -> None:
                 assert what in ("shape", "dtype", "ndim", "size")
 
 
-def signature(row: Rule) -> dict[str, inspect.Parameter]:
+def signature(row):
     """The parameters of the function; none for ufuncs, and where it takes whatever comes."""
     try:
         theirs = dict(inspect.signature(row.function).parameters)
@@ -79,7 +75,7 @@ def signature(row: Rule) -> dict[str, inspect.Parameter]:
 
 
 @pytest.mark.parametrize("row", [row for row in rows() if signature(row)], ids=lambda row: row.name)
-def test_options_have_numpys_names_and_defaults(row: Rule) -> None:
+def test_options_have_numpys_names_and_defaults(row):
     """So that a keyword means the same with and without nodes."""
     theirs = signature(row)
     for name, default in list(zip(row.names, row.defaults, strict=True))[1 if row.variadic else row.operands :]:
@@ -94,7 +90,7 @@ def test_options_have_numpys_names_and_defaults(row: Rule) -> None:
 # -- calls -----------------------------------------------------------------------------------------------------------
 
 
-def test_bind_fills_in_what_is_not_given() -> None:
+def test_bind_fills_in_what_is_not_given():
     row = RULES[np.sum]
     assert row.bind((7.0,), {})[:2] == (7.0, None)
     assert row.bind((7.0, 1), {})[:2] == (7.0, 1)
@@ -104,15 +100,15 @@ def test_bind_fills_in_what_is_not_given() -> None:
     assert all(bound[name] is defaults[name] for name in set(bound) - {"x", "axis", "keepdims"})
 
 
-def test_bind_takes_numpys_own_names() -> None:
-    x: Any = af.Variable([1.0, 2.0])
+def test_bind_takes_numpys_own_names():
+    x = af.Variable([1.0, 2.0])
     assert np.sum(a=x).value == 3.0
     assert np.sum(a=x, axis=0).value == 3.0
-    z: Any = np.transpose(a=x)
+    z = np.transpose(a=x)
     assert z.opmethod == "transpose"
 
 
-def test_unknown_keyword_is_refused_by_name() -> None:
+def test_unknown_keyword_is_refused_by_name():
     x = af.Variable([1.0, 2.0])
     with pytest.raises(NoRuleError, match=r"sum.*colour="):
         RULES[np.sum].bind((x,), {"colour": "red"})
@@ -121,7 +117,7 @@ def test_unknown_keyword_is_refused_by_name() -> None:
     assert "x.value" in str(caught.value), "and what to do instead"
 
 
-def test_arguments_given_twice_or_too_many_or_not_at_all_are_refused() -> None:
+def test_arguments_given_twice_or_too_many_or_not_at_all_are_refused():
     row = write()
     with pytest.raises(NoRuleError, match="scale= given twice"):
         row.bind((1, 2, 3), {"scale": 4})
@@ -134,7 +130,7 @@ def test_arguments_given_twice_or_too_many_or_not_at_all_are_refused() -> None:
 
 
 @pytest.mark.parametrize("row", [row for row in rows() if signature(row)], ids=lambda row: row.name)
-def test_no_keyword_is_ignored(row: Rule) -> None:
+def test_no_keyword_is_ignored(row):
     """Every argument of NumPy's function that the row has no place for is refused, whatever its value."""
     theirs = signature(row).values()
     known = {p.name for p, _ in zip(theirs, row.names, strict=False)} | set(row.names)
@@ -144,20 +140,20 @@ def test_no_keyword_is_ignored(row: Rule) -> None:
                 row.bind((0.0,) * row.required, {parameter.name: 1})
 
 
-def test_signature_is_what_a_user_may_write() -> None:
+def test_signature_is_what_a_user_may_write():
     assert write().signature() == "affine(x, y, scale=1.0, shift=0.0)"
 
 
 # -- how a row is written --------------------------------------------------------------------------------------------
 
 
-def test_row_written_twice_is_refused() -> None:
+def test_row_written_twice_is_refused():
     write()
     with pytest.raises(ValueError, match="affine: written twice"):
         write()
 
 
-def test_derivative_of_no_operand_is_refused() -> None:
+def test_derivative_of_no_operand_is_refused():
     with pytest.raises(ValueError, match=r"affine: .*a derivative of no operand"):
         write(q=lambda g: g)
     with pytest.raises(ValueError, match="affine"):
@@ -165,24 +161,24 @@ def test_derivative_of_no_operand_is_refused() -> None:
     assert affine not in RULES
 
 
-def test_derivative_of_something_unknown_is_refused() -> None:
+def test_derivative_of_something_unknown_is_refused():
     with pytest.raises(KeyError):
         write(x=lambda g, nonsense: g)
 
 
-def test_examples_are_of_functions_that_have_rows() -> None:
+def test_examples_are_of_functions_that_have_rows():
     """An entry of another function, or of another name of one that has a row, would not be run."""
     every = [*all_examples(), *[function for late in LATE.values() for function in late()]]
     assert not [function for function in every if function not in RULES or RULES[function].function is not function]
     assert all(function.__module__ == home for home, late in LATE.items() for function in late())
 
 
-def test_aliases_share_a_row() -> None:
+def test_aliases_share_a_row():
     assert RULES[np.amax] is RULES[np.max]
     assert RULES[np.divide] is RULES[np.true_divide]
 
 
-def test_examples_are_written_briefly() -> None:
+def test_examples_are_written_briefly():
     example = of((2, 3), (3,), axis=1)
     assert (example.shapes, example.options) == (((2, 3), (3,)), {"axis": 1})
 
@@ -195,18 +191,18 @@ def test_examples_are_written_briefly() -> None:
     (np.multiply, (True, False), "y"), (np.multiply, (False, True), "x"), (np.divide, (True, False), "y"),
     (np.divide, (False, True), "yz"), (np.tanh, (True,), "z"), (np.log, (True,), "x"),
 ])  # fmt: skip
-def test_keeps_what_the_live_derivatives_read(function: Any, live: tuple[bool, ...], kept: str) -> None:
+def test_keeps_what_the_live_derivatives_read(function, live, kept):
     row = RULES[function]
     places = [len(row.names) if letter == "z" else row.names.index(letter) for letter in kept]
     assert row.must_save(live) == frozenset(places)
 
 
-def test_options_that_derivatives_read_are_among_them() -> None:
+def test_options_that_derivatives_read_are_among_them():
     assert write().must_save((True, False)) == {1, 2}  # y and scale
     assert RULES[affine].must_save((False, False)) == frozenset()
 
 
-def test_shapes_keep_nothing() -> None:
+def test_shapes_keep_nothing():
     """A sum must know how long its argument was, and not its numbers."""
     row = RULES[np.sum]
     assert 0 not in row.must_save((True,))
@@ -217,17 +213,17 @@ def test_shapes_keep_nothing() -> None:
 
 
 @primitive
-def glue(xs: Any, axis: int = 0) -> Array:
+def glue(xs, axis=0):
     """A function of a sequence for the tests."""
     return np.concatenate([np.asarray(x) for x in xs], axis)
 
 
-def _glued(g: Array, k: int, xs: Any, xs_shape: Any, axis: int) -> Array:
+def _glued(g, k, xs, xs_shape, axis):
     start = sum(shape[axis] for shape in xs_shape[:k])
     return g[start : start + xs_shape[k][axis]] + 0 * xs[k]
 
 
-def test_of_arity_makes_one_row_per_length() -> None:
+def test_of_arity_makes_one_row_per_length():
     row = rule(glue, "*xs | axis=0", "glue", "$xs", xs=_glued)
     two, three = row.of_arity(2), row.of_arity(3)
     assert row.of_arity(2) is two
@@ -245,7 +241,7 @@ def test_of_arity_makes_one_row_per_length() -> None:
     assert np.array_equal(vjp(g, (*arrays, 0, g)), g[2:])
 
 
-def test_names_of_all_lengths_are_counted_together() -> None:
+def test_names_of_all_lengths_are_counted_together():
     rule(glue, "*xs | axis=0", "glue", "$xs", xs=_glued)
     af.reset()
     x = af.Variable(np.ones(2))
@@ -254,7 +250,7 @@ def test_names_of_all_lengths_are_counted_together() -> None:
     assert apply(RULES[glue], ([x, x],)).name == "glue_0"
 
 
-def test_every_array_of_a_sequence_gets_its_gradient() -> None:
+def test_every_array_of_a_sequence_gets_its_gradient():
     rule(glue, "*xs | axis=0", "glue", "$xs", xs=_glued)
     x, y = af.Variable([1.0, 2.0]), af.Variable([3.0])
     apply(RULES[glue], ([x, np.zeros(2), y, x],)).backward(np.arange(7.0))
@@ -265,7 +261,7 @@ def test_every_array_of_a_sequence_gets_its_gradient() -> None:
 # -- complex gradients -----------------------------------------------------------------------------------------------
 
 
-def test_complex_pulls_conjugate_around_holomorphic_rows() -> None:
+def test_complex_pulls_conjugate_around_holomorphic_rows():
     row, g, x, y = RULES[np.multiply], 1 + 2j, np.array(3 + 4j), np.array(1 - 1j)
     (vjp, _), saved = row.complex_vjps(), (x, y, x * y)
     assert vjp is not None
@@ -274,12 +270,12 @@ def test_complex_pulls_conjugate_around_holomorphic_rows() -> None:
     assert row.complex_vjps() is row.complex_vjps(), "made once"
 
 
-def test_complex_pulls_of_other_rows_are_their_own() -> None:
+def test_complex_pulls_of_other_rows_are_their_own():
     row = write(holomorphic=False)
     assert row.complex_vjps() is row.vjps
 
 
-def test_complex_pulls_keep_absent_derivatives_absent() -> None:
+def test_complex_pulls_keep_absent_derivatives_absent():
     row = rule(affine, "x y | scale=1.0 shift=0.0", "a", "$x", x=lambda g, y, scale: g * y * scale)
     assert [vjp is None for vjp in row.complex_vjps()] == [False, True]
     assert row.needs[1] is None
@@ -288,16 +284,16 @@ def test_complex_pulls_keep_absent_derivatives_absent() -> None:
 # -- elementwise rows ------------------------------------------------------------------------------------------------
 
 
-def test_ufuncs_are_elementwise_and_generalised_ufuncs_are_not() -> None:
+def test_ufuncs_are_elementwise_and_generalised_ufuncs_are_not():
     assert RULES[np.add].elementwise
     assert not RULES[np.matmul].elementwise
     assert not RULES[np.sum].elementwise
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3])
-def test_broadcasting_is_undone_for_every_number_of_values(n: int) -> None:
+def test_broadcasting_is_undone_for_every_number_of_values(n):
     """The table has a closure of its own for each of the common cases."""
-    full: dict[int, Any] = {
+    full = {
         0: lambda g: g, 1: lambda g, y: g * y, 2: lambda g, y, z: g * y + 0 * z,
         3: lambda g, x, y, z_shape: g * y + 0 * x,
     }  # fmt: skip
@@ -313,14 +309,14 @@ def test_broadcasting_is_undone_for_every_number_of_values(n: int) -> None:
     assert type(sent) is np.float64, "numbers stay numbers: they are ten times faster"
 
 
-def test_a_primitive_is_plain_numpy_for_plain_arrays() -> None:
+def test_a_primitive_is_plain_numpy_for_plain_arrays():
     z = affine(np.ones(2), 2.0)
     assert type(z) is np.ndarray
     assert affine.compute(1.0, 2.0) == 2.0
     assert affine.__name__ == "affine"
 
 
-def test_a_primitive_sees_nodes_that_are_given_by_name() -> None:
+def test_a_primitive_sees_nodes_that_are_given_by_name():
     x = af.Variable([1.0, -2.0])
     z = nn.relu(x=x)
     assert isinstance(z, af.Operation)
@@ -328,8 +324,8 @@ def test_a_primitive_sees_nodes_that_are_given_by_name() -> None:
     assert x.grad.tolist() == [1.0, 0.0]
 
 
-def test_composed_functions_stand_in_for_numpys() -> None:
-    def twice(x: Any) -> Any:
+def test_composed_functions_stand_in_for_numpys():
+    def twice(x):
         return x + x
 
     assert table.composed(affine)(twice) is twice

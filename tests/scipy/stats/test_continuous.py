@@ -2,10 +2,6 @@
 
 # ruff: noqa: E501 - tables of calls
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -22,18 +18,18 @@ INVERSE = ["ppf", "isf"]
 OF_PARAMETERS = ["mean", "var", "std", "median", "entropy"]
 
 
-def pair(name: str, method: str) -> tuple[Any, Any]:
+def pair(name, method):
     """Ours and SciPy's."""
     return getattr(getattr(stats, name), method), getattr(getattr(scipy_stats, name), method)
 
 
-def test_none_is_missing() -> None:
+def test_none_is_missing():
     assert set(LINES) == {name for name in stats.__all__ if hasattr(type(getattr(stats, name)), "ppf")}
 
 
 @pytest.mark.parametrize("name", LINES)
 @pytest.mark.parametrize("method", AT_POINTS + INVERSE)
-def test_values_and_gradients(name: str, method: str) -> None:
+def test_values_and_gradients(name, method):
     """By the point, every shape parameter, loc and scale; loc and scale by position."""
     ours, theirs = pair(name, method)
     x = np.array([0.03, 0.4, 0.8]) if method in INVERSE else points(name)
@@ -43,7 +39,7 @@ def test_values_and_gradients(name: str, method: str) -> None:
 
 @pytest.mark.parametrize("name", LINES)
 @pytest.mark.parametrize("method", AT_POINTS + INVERSE)
-def test_second_derivatives(name: str, method: str) -> None:
+def test_second_derivatives(name, method):
     """Along one direction in all arguments at once, against differences of the gradient."""
     ours, _ = pair(name, method)
     x = np.array([0.03, 0.4, 0.8]) if method in INVERSE else points(name)
@@ -59,7 +55,7 @@ def test_second_derivatives(name: str, method: str) -> None:
 
 @pytest.mark.parametrize("name", LINES)
 @pytest.mark.parametrize("method", OF_PARAMETERS)
-def test_of_parameters(name: str, method: str) -> None:
+def test_of_parameters(name, method):
     if name == "cauchy" and method in ("mean", "var", "std"):
         assert np.isnan(getattr(stats.cauchy, method)())
         return
@@ -92,7 +88,7 @@ def test_of_parameters(name: str, method: str) -> None:
 
 @pytest.mark.parametrize("name", LINES)
 @pytest.mark.parametrize("method", [*AT_POINTS, *INVERSE])
-def test_ways_to_say_it(name: str, method: str) -> None:
+def test_ways_to_say_it(name, method):
     """By position, by name, mixed, with the defaults, and frozen: SciPy's answers."""
     ours, theirs = pair(name, method)
     shapes, x = LINES[name], np.array([0.2, 0.9]) if method in INVERSE else points(name)
@@ -111,7 +107,7 @@ def test_ways_to_say_it(name: str, method: str) -> None:
 
 @pytest.mark.parametrize("name", LINES)
 @pytest.mark.parametrize("method", AT_POINTS)
-def test_edges(name: str, method: str) -> None:
+def test_edges(name, method):
     """At the ends of the support, outside, far away, of NaN; and parameters that make no distribution."""
     ours, theirs = pair(name, method)
     x = np.array([-np.inf, -7.0, 0.1 - 1e-6, 1.4 + 1e-6, 8.0, np.inf, np.nan])
@@ -135,7 +131,7 @@ def test_edges(name: str, method: str) -> None:
 
 
 @pytest.mark.parametrize("name", LINES)
-def test_quantiles_at_the_ends(name: str) -> None:
+def test_quantiles_at_the_ends(name):
     q = np.array([-0.1, 0.0, 1.0, 1.1, np.nan])
     for method in INVERSE:
         ours, theirs = pair(name, method)
@@ -159,7 +155,7 @@ FAR = [  # call, value and slope in x, from closed forms
 
 
 @pytest.mark.parametrize(("f", "x", "value", "slope"), FAR)
-def test_far_tails(f: Any, x: float, value: float, slope: float) -> None:
+def test_far_tails(f, x, value, slope):
     """Where 1 − cdf is 0, and where the tail itself is: values and gradients."""
     leaf = af.Variable(x)
     z = f(leaf)
@@ -172,14 +168,14 @@ def test_far_tails(f: Any, x: float, value: float, slope: float) -> None:
     (lambda a: stats.beta.logcdf(1e-20, a, 1.0), 50.0, -20 * np.log(10)), (lambda b: stats.pareto.logsf(1e3, b), 300.0, -3 * np.log(10)),
     (lambda a: stats.beta.logsf(1 - 2**-50, 1.0, a), 40.0, -50 * np.log(2)),
 ])  # fmt: skip
-def test_far_tails_by_the_shape(f: Any, v: float, slope: float) -> None:
+def test_far_tails_by_the_shape(f, v, slope):
     np.testing.assert_allclose(af.grad(f)(v), slope, 1e-9)
 
 
 @pytest.mark.parametrize(("name", "shapes", "x"), [
     ("gamma", (3.3,), 1500.0), ("t", (2.7,), 1e150), ("beta", (700.0, 2.5), 0.1), ("chi2", (9.0,), 3000.0),
 ])  # fmt: skip
-def test_below_the_smallest_number_by_the_shapes(name: str, shapes: tuple[float, ...], x: float) -> None:
+def test_below_the_smallest_number_by_the_shapes(name, shapes, x):
     """The slope by each parameter is that of differences, where the tail itself is 0."""
     dist = getattr(stats, name)
     f = dist.logcdf if name == "beta" else dist.logsf
@@ -196,7 +192,7 @@ def test_below_the_smallest_number_by_the_shapes(name: str, shapes: tuple[float,
 
 @pytest.mark.parametrize("name", LINES)
 @pytest.mark.parametrize("state", [7, "generator"])
-def test_draws_are_scipys(name: str, state: Any) -> None:
+def test_draws_are_scipys(name, state):
     make = (lambda: np.random.default_rng(3)) if state == "generator" else (lambda: state)
     ours, theirs = getattr(stats, name), getattr(scipy_stats, name)
     for args, size in (((0.5, 2.0), 4), ((0.5, 2.0), (2, 3)), ((), None), ((np.array([0.5, 1.0]), 2.0), None)):
@@ -211,7 +207,7 @@ def test_draws_are_scipys(name: str, state: Any) -> None:
 
 
 @pytest.mark.parametrize("name", LINES)
-def test_draws_move_with_their_parameters(name: str) -> None:
+def test_draws_move_with_their_parameters(name):
     """With loc and scale as x = loc + scale z; with shapes so that cdf(x) stays, which differences of ppf show."""
     shapes = LINES[name]
     leaves = [af.Variable(v) for v in (*shapes, 0.5, 2.0)]
@@ -229,13 +225,13 @@ def test_draws_move_with_their_parameters(name: str) -> None:
         np.testing.assert_allclose(leaves[k].grad, np.sum(w * (ends[0] - ends[1])) / (2 * h), 1e-5)
 
 
-def test_an_expectation_by_draws() -> None:
+def test_an_expectation_by_draws():
     """d E[x²]/da of gamma(a) is 2a + 1: the mean of the draws' slopes."""
     slope = af.grad(lambda a: np.mean(stats.gamma.rvs(a, size=4000, random_state=0) ** 2))(1.5)
     np.testing.assert_allclose(slope, 4.0, 0.1)
 
 
-def test_draws_of_no_distribution_are_refused() -> None:
+def test_draws_of_no_distribution_are_refused():
     with pytest.raises(ValueError, match="there is no such distribution"):
         stats.gamma.rvs(-1.0)
 
@@ -243,22 +239,22 @@ def test_draws_of_no_distribution_are_refused() -> None:
 # -- and --------------------------------------------------------------------------------------------------------------
 
 
-def test_a_maximum_likelihood() -> None:
+def test_a_maximum_likelihood():
     """The gradient by mean and deviation vanishes at those of the data."""
     data = np.array([1.0, 2.0, 4.0, 7.0])
     slopes = af.grad(lambda m, s: -stats.norm.logpdf(data, m, s).sum(), (0, 1))(data.mean(), data.std())
     np.testing.assert_allclose(slopes, 0, atol=1e-13)
 
 
-def test_defaults_are_not_in_the_graph() -> None:
+def test_defaults_are_not_in_the_graph():
     x = af.Variable([0.5, 1.0])
     assert len(list(stats.norm.logcdf(x).steps())) < len(list(stats.norm.logcdf(x, 0.0, 1.0).steps()))
 
 
-def test_compiled() -> None:
+def test_compiled():
     """Inside and outside of the support are decided anew in each call."""
 
-    def f(x: Any, a: Any) -> Any:
+    def f(x, a):
         return np.sum(stats.expon.pdf(x, 0.5, 2.0) + stats.gamma.logsf(x, a) + stats.t.logcdf(-x, a))
 
     compiled = af.compile(af.value_and_grad(f, (0, 1)))
@@ -275,7 +271,7 @@ def test_compiled() -> None:
         (1e10, {0.3: 9.571755182125411, 3.0: 0.21013186615354712, 240.0: 0.0020891322867024873, 1e4: 5.000318350015333e-05, 1e10: -2.499999999875e-11}),
     ]
 )  # fmt: skip
-def test_the_entropy_of_beta_with_large_numbers(b: float, slopes: dict[float, float]) -> None:
+def test_the_entropy_of_beta_with_large_numbers(b, slopes):
     """Its slopes with 50 digits."""
     for a, slope in slopes.items():
         np.testing.assert_allclose(af.grad(stats.beta.entropy)(a, b), slope, rtol=1e-9)

@@ -1,9 +1,5 @@
 """Each distribution of counts and each of its methods: SciPy's values, and the gradients of differences."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -20,18 +16,18 @@ WHOLE = {"binom": 1}  # that many parameters are whole numbers
 K = np.array([-np.inf, -1.0, 0.0, 0.5, 1.0, 2.0, 2.7, 5.0, 6.0, 7.0, np.inf, np.nan])
 
 
-def pair(name: str, method: str) -> tuple[Any, Any]:
+def pair(name, method):
     """Ours and SciPy's."""
     return getattr(getattr(stats, name), method), getattr(getattr(scipy_stats, name), method)
 
 
-def test_none_is_missing() -> None:
+def test_none_is_missing():
     assert set(COUNTS) == {name for name in stats.__all__ if hasattr(getattr(stats, name), "pmf")}
 
 
 @pytest.mark.parametrize("name", COUNTS)
 @pytest.mark.parametrize("method", AT_COUNTS)
-def test_values_and_gradients(name: str, method: str) -> None:
+def test_values_and_gradients(name, method):
     ours, theirs = pair(name, method)
     args = [points(name) - (name == "bernoulli") * points(name), *COUNTS[name], 0]
     check_gradients(ours, theirs, args, list(range(1 + WHOLE.get(name, 0), len(args) - 1)))
@@ -39,7 +35,7 @@ def test_values_and_gradients(name: str, method: str) -> None:
 
 @pytest.mark.parametrize("name", COUNTS)
 @pytest.mark.parametrize("method", ["mean", "var", "std"])
-def test_moments_are_compiled(name: str, method: str) -> None:
+def test_moments_are_compiled(name, method):
     ours, whole = getattr(getattr(stats, name), method), WHOLE.get(name, 0)
     slope = af.grad(lambda v: ours(*COUNTS[name][:whole], *v))
     for x in (np.array(COUNTS[name][whole:]), 0.9 * np.array(COUNTS[name][whole:])):
@@ -48,7 +44,7 @@ def test_moments_are_compiled(name: str, method: str) -> None:
 
 @pytest.mark.parametrize("name", COUNTS)
 @pytest.mark.parametrize("method", AT_COUNTS)
-def test_everywhere(name: str, method: str) -> None:
+def test_everywhere(name, method):
     """Below, between and above the counts, moved by loc; and parameters that make no distribution."""
     ours, theirs = pair(name, method)
     with np.errstate(all="ignore"):
@@ -68,7 +64,7 @@ def test_everywhere(name: str, method: str) -> None:
 
 @pytest.mark.parametrize("name", COUNTS)
 @pytest.mark.parametrize("method", ["mean", "var", "std"])
-def test_of_parameters(name: str, method: str) -> None:
+def test_of_parameters(name, method):
     ours, theirs = pair(name, method)
     scipys = lambda *args: np.vectorize(lambda *a: float(theirs(*a)))(*args)  # noqa: E731
     check_gradients(ours, scipys, [*COUNTS[name]], list(range(WHOLE.get(name, 0), len(COUNTS[name]))))
@@ -83,7 +79,7 @@ def test_of_parameters(name: str, method: str) -> None:
     (lambda p: stats.binom.logsf(999, 1000, p), 1000 * np.log(0.3), "p", 1000 / 0.3),
     (lambda p: stats.nbinom.logcdf(0, 2000, p), 2000 * np.log(0.3), "p", 2000 / 0.3),
 ])  # fmt: skip
-def test_far_tails(call: Any, value: float | None, name: str, slope: float | None) -> None:
+def test_far_tails(call, value, name, slope):
     """Below the smallest number: closed forms, or differences of our own logarithm."""
     v = 0.3 if name == "p" else 1.5e-3 if value is not None else 3000.0
     if slope is None:
@@ -96,7 +92,7 @@ def test_far_tails(call: Any, value: float | None, name: str, slope: float | Non
 
 
 @pytest.mark.parametrize("name", COUNTS)
-def test_draws_are_scipys_and_do_not_move(name: str) -> None:
+def test_draws_are_scipys_and_do_not_move(name):
     ours, theirs = pair(name, "rvs")
     for size in (4, (2, 3), None):
         right = theirs(*COUNTS[name], 1, size=size, random_state=5)
@@ -106,12 +102,12 @@ def test_draws_are_scipys_and_do_not_move(name: str) -> None:
         ours(*COUNTS[name][:-1], af.Variable(COUNTS[name][-1]))
 
 
-def test_counts_are_no_nodes() -> None:
+def test_counts_are_no_nodes():
     with pytest.raises(NoRuleError, match="k, so the gradient"):
         stats.poisson.logpmf(af.Variable(2.0), 1.5)
 
 
-def test_entropy_of_a_trial() -> None:
+def test_entropy_of_a_trial():
     p = np.array([0.1, 0.4])
     np.testing.assert_allclose(stats.bernoulli.entropy(p), scipy_stats.bernoulli.entropy(p))
     np.testing.assert_allclose(af.grad(lambda p: np.sum(stats.bernoulli(p).entropy()))(p), np.log1p(-p) - np.log(p))
@@ -122,7 +118,7 @@ MORE = {"planck": (0.4,), "dlaplace": (0.4,), "zipf": (3.2,), "logser": (0.4,), 
 
 @pytest.mark.parametrize("method", ["ppf", "isf"])
 @pytest.mark.parametrize("name", [*COUNTS, *MORE])
-def test_quantiles_of_counts_are_steps(name: str, method: str) -> None:
+def test_quantiles_of_counts_are_steps(name, method):
     """Their slopes are 0 by the probability, at both ends as well, and by the parameters, and 1 by loc."""
     shapes, q = {**COUNTS, **MORE}[name], np.array([0.4, 0.0, 1.0, 0.7])
     f, theirs = pair(name, method)
