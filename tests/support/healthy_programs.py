@@ -657,9 +657,11 @@ def fits_that_are_squares_of_the_parameter() -> Any:
     return step
 
 
-def descend(loss: Callable[[], Any], *parameters: Any) -> Callable[[], None]:
+def descend(
+    loss: Callable[[], Any], *parameters: Any, lr: float = 0.05, kind: Any = af.optim.SGD
+) -> Callable[[], None]:
     """A step of an optimiser down a loss."""
-    opt = af.optim.SGD(parameters, lr=0.05)
+    opt = kind(parameters, lr=lr)
 
     def step() -> None:
         opt.zero_grad()

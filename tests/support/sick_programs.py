@@ -34,6 +34,44 @@ def draw(*shape: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).normal(size=shape)
 
 
+def model() -> tuple[Any, Any]:
+    """A line and its data."""
+    w, X = af.Variable([0.5, -0.5], name="w"), draw(20, 2)
+    return w, lambda: np.mean((X @ w - X @ np.array([1.0, 2.0])) ** 2)
+
+
+def line() -> tuple[Any, Any, np.ndarray]:
+    """Its weights, their optimiser, and data, for programs that take batches."""
+    w = af.Variable([0.5, -0.5], name="w")
+    return w, af.optim.SGD([w], lr=0.01), draw(20, 2)
+
+
+def trained(kind: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A pair of steps of a line, of ``update(sick, w, loss)``, or with an optimiser as well."""
+
+    def add(update: Callable[..., Any]) -> Callable[[bool], Any]:
+        def make(sick: bool) -> Any:
+            w, loss = model()
+            given = (sick, w, loss, af.optim.SGD([w], lr=0.05))[: update.__code__.co_argcount]
+
+            def step() -> None:
+                update(*given)
+
+            return step
+
+        return pair(kind)(make)
+
+    return add
+
+
+@trained("accumulated")
+def no_zero_grad(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+    if not sick:
+        opt.zero_grad()
+    loss().backward()
+    opt.step()
+
+
 @pair("no history")
 def detached(sick: bool) -> Any:
     x = af.Variable([1.0, 2.0], name="x")
@@ -248,44 +286,16 @@ def vanishing(sick: bool) -> Any:
     return np.sum(h)
 
 
-def model() -> tuple[Any, Any]:
-    """A line and its data."""
-    w, X = af.Variable([0.5, -0.5], name="w"), draw(20, 2)
-    return w, lambda: np.mean((X @ w - X @ np.array([1.0, 2.0])) ** 2)
-
-
-@pair("accumulated")
-def no_zero_grad(sick: bool) -> Any:
-    w, loss = model()
-    opt = af.optim.SGD([w], lr=0.01)
-
-    def step() -> None:
-        if not sick:
-            opt.zero_grad()
-        loss().backward()
-        opt.step()
-
-    return step
-
-
 @pair("unmoved")
 def forgotten_parameter(sick: bool) -> Any:
     w, loss = model()
     b = af.Variable(0.0, name="b")
-    opt = af.optim.SGD([w] if sick else [w, b], lr=0.01)
-
-    def step() -> None:
-        opt.zero_grad()
-        (loss() + (b - 1.0) ** 2).backward()
-        opt.step()
-
-    return step
+    return descend(lambda: loss() + (b - 1.0) ** 2, *([w] if sick else [w, b]))
 
 
 @pair("rebound")
 def rebound(sick: bool) -> Any:
-    box = {"w": model()[0]}
-    X = draw(20, 2)
+    box, X = {"w": model()[0]}, draw(20, 2)
 
     def step() -> None:
         w = box["w"]
@@ -333,14 +343,7 @@ def losses_kept(sick: bool) -> Any:
 @pair("learning rate")
 def too_long(sick: bool) -> Any:
     w, loss = model()
-    opt = af.optim.SGD([w], lr=5.0 if sick else 0.1)
-
-    def step() -> None:
-        opt.zero_grad()
-        loss().backward()
-        opt.step()
-
-    return step
+    return descend(loss, w, lr=5.0 if sick else 0.1)
 
 
 @pair("became nan")
@@ -371,78 +374,50 @@ def number_taken(sick: bool) -> Any:
     return lambda: (result, w)
 
 
-@pair("unmoved")
-def no_step(sick: bool) -> Any:
-    w, loss = model()
-    opt = af.optim.SGD([w], lr=0.1)
+@trained("unmoved")
+def no_step(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+    opt.zero_grad()
+    loss().backward()
+    if not sick:
+        opt.step()
 
-    def step() -> None:
+
+@trained("unmoved")
+def cleared_before_the_step(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+    if not sick:
         opt.zero_grad()
-        loss().backward()
-        if not sick:
-            opt.step()
-
-    return step
-
-
-@pair("unmoved")
-def cleared_before_the_step(sick: bool) -> Any:
-    w, loss = model()
-    opt = af.optim.SGD([w], lr=0.1)
-
-    def step() -> None:
-        if not sick:
-            opt.zero_grad()
-        loss().backward()
-        if sick:
-            opt.zero_grad()
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                opt.step()
-        else:
-            opt.step()
-
-    return step
-
-
-@pair("unmoved")
-def step_before_backward(sick: bool) -> Any:
-    w, loss = model()
-    opt = af.optim.SGD([w], lr=0.1)
-
-    def step() -> None:
+    loss().backward()
+    if sick:
         opt.zero_grad()
-        value = loss()
-        for do in (opt.step, value.backward) if sick else (value.backward, opt.step):
-            do()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            opt.step()
+    else:
+        opt.step()
 
-    return step
+
+@trained("unmoved")
+def step_before_backward(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+    opt.zero_grad()
+    value = loss()
+    for do in (opt.step, value.backward) if sick else (value.backward, opt.step):
+        do()
 
 
 @pair("unmoved")
 def learning_rate_of_0(sick: bool) -> Any:
     w, loss = model()
-    opt = af.optim.SGD([w], lr=0.0 if sick else 0.1)
-
-    def step() -> None:
-        opt.zero_grad()
-        loss().backward()
-        opt.step()
-
-    return step
+    return descend(loss, w, lr=0.0 if sick else 0.1)
 
 
 @pair("unmoved")
 def parameters_made_again(sick: bool) -> Any:
-    w = af.Variable([0.5, -0.5], name="w")
-    opt = af.optim.SGD([w], lr=0.1)
-    if sick:
-        w = af.Variable([0.5, -0.5], name="w")
-    X = draw(20, 2)
+    w, loss = model()
+    opt = af.optim.SGD([w if not sick else af.Variable([0.5, -0.5], name="w")], lr=0.1)
 
     def step() -> None:
         opt.zero_grad()
-        np.mean((X @ w - 1.0) ** 2).backward()
+        loss().backward()
         if not sick:
             opt.step()
 
@@ -452,60 +427,37 @@ def parameters_made_again(sick: bool) -> Any:
 @pair("unmoved")
 def steps_that_are_rounded_away(sick: bool) -> Any:
     w = af.Variable(np.full(2, 4.0, np.float16 if sick else np.float64), name="w")
-    opt = af.optim.SGD([w], lr=1e-5)
-
-    def step() -> None:
-        opt.zero_grad()
-        np.sum(w * w).backward()
-        opt.step()
-
-    return step
+    return descend(lambda: np.sum(w * w), w, lr=1e-5)
 
 
-@pair("unmoved")
-def computed_by_hand_and_written_nowhere(sick: bool) -> Any:
-    w, loss = model()
-
-    def step() -> None:
-        loss().backward()
-        new = w.value - 0.1 * w.grad
-        if not sick:
-            w.value = new
-        w.zero_grad()
-
-    return step
+@trained("unmoved")
+def computed_by_hand_and_written_nowhere(sick: bool, w: Any, loss: Any) -> None:
+    loss().backward()
+    new = w.value - 0.1 * w.grad
+    if not sick:
+        w.value = new
+    w.zero_grad()
 
 
-@pair("rebound")
-def name_of_a_loop(sick: bool) -> Any:
-    w, loss = model()
-
-    def step() -> None:
-        loss().backward()
-        for p in [w]:
-            if sick:
-                p = p - 0.1 * p.grad
-            else:
-                p.value = p.value - 0.1 * p.grad
-        w.zero_grad()
-
-    return step
-
-
-@pair("repeated")
-def backward_twice(sick: bool) -> Any:
-    w, loss = model()
-    opt = af.optim.SGD([w], lr=0.01)
-
-    def step() -> None:
-        opt.zero_grad()
-        value = loss()
-        value.backward()
+@trained("rebound")
+def name_of_a_loop(sick: bool, w: Any, loss: Any) -> None:
+    loss().backward()
+    for p in [w]:
         if sick:
-            value.backward()
-        opt.step()
+            p = p - 0.1 * p.grad
+        else:
+            p.value = p.value - 0.1 * p.grad
+    w.zero_grad()
 
-    return step
+
+@trained("repeated")
+def backward_twice(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+    opt.zero_grad()
+    value = loss()
+    value.backward()
+    if sick:
+        value.backward()
+    opt.step()
 
 
 @pair("kept")
@@ -525,30 +477,21 @@ def running_sum(sick: bool) -> Any:
 
 @pair("unreached")
 def parameter_behind_a_cut(sick: bool) -> Any:
-    W, v = af.Variable(draw(2, 3), name="W"), af.Variable(draw(3), name="v")
-    opt, X = af.optim.SGD([W, v], lr=0.01), draw(20, 2)
+    W, v, X = af.Variable(draw(2, 3), name="W"), af.Variable(draw(3), name="v"), draw(20, 2)
 
-    def step() -> None:
-        opt.zero_grad()
+    def loss() -> Any:
         h = np.tanh(X @ W)
-        np.mean(((h.detach() if sick else h) @ v - 1.0) ** 2).backward()
-        opt.step()
+        return np.mean(((h.detach() if sick else h) @ v - 1.0) ** 2)
 
-    return step
+    return descend(loss, W, v)
 
 
-@pair("no history")
-def loss_wrapped_again(sick: bool) -> Any:
-    w, loss = model()
-    opt = af.optim.SGD([w], lr=0.01)
-
-    def step() -> None:
-        opt.zero_grad()
-        value = loss()
-        (af.Variable(float(value)) if sick else value).backward()
-        opt.step()
-
-    return step
+@trained("no history")
+def loss_wrapped_again(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+    opt.zero_grad()
+    value = loss()
+    (af.Variable(float(value)) if sick else value).backward()
+    opt.step()
 
 
 @pair("infinite value")
@@ -603,8 +546,7 @@ def variables_made_again_in_each_step(sick: bool) -> Any:
 
 @pair("rebound")
 def list_of_results(sick: bool) -> Any:
-    box = {"parameters": [model()[0]]}
-    X = draw(20, 2)
+    box, X = {"parameters": [model()[0]]}, draw(20, 2)
 
     def step() -> None:
         np.mean((X @ box["parameters"][0] - 1.0) ** 2).backward()
@@ -666,114 +608,70 @@ def another_optimiser_is_cleared(sick: bool) -> Any:
 
 @pair("unmoved")
 def only_the_first_layer_is_given(sick: bool) -> Any:
-    W1, W2 = af.Variable(draw(2, 3), name="W1"), af.Variable(draw(3), name="W2")
-    opt, X = af.optim.Adam([W1] if sick else [W1, W2], lr=0.01), draw(20, 2)
-
-    def step() -> None:
-        opt.zero_grad()
-        np.mean((np.tanh(X @ W1) @ W2 - 1.0) ** 2).backward()
-        opt.step()
-
-    return step
+    W1, W2, X = af.Variable(draw(2, 3), name="W1"), af.Variable(draw(3), name="W2"), draw(20, 2)
+    given = [W1] if sick else [W1, W2]
+    return descend(lambda: np.mean((np.tanh(X @ W1) @ W2 - 1.0) ** 2), *given, kind=af.optim.Adam)
 
 
-def training(update: Callable[..., Any], sick: bool) -> Any:
-    """A step of a line: ``update(sick, w, loss)``, or with an optimiser as well."""
-    w, loss = model()
-    given = (sick, w, loss, af.optim.SGD([w], lr=0.05))[: update.__code__.co_argcount]
-
-    def step() -> None:
-        update(*given)
-
-    return step
-
-
-@pair("unmoved")
-def thrown_away_without_zero_grad(sick: bool) -> Any:
-    def update(sick: bool, w: Any, loss: Any) -> None:
-        loss().backward()
-        with af.no_grad():
-            for p in [w]:
-                if sick:
-                    p = p - 0.1 * p.grad
-                else:
-                    p -= 0.1 * p.grad
-        if not sick:
-            w.zero_grad()
-
-    return training(update, sick)
+@trained("unmoved")
+def thrown_away_without_zero_grad(sick: bool, w: Any, loss: Any) -> None:
+    loss().backward()
+    with af.no_grad():
+        for p in [w]:
+            if sick:
+                p = p - 0.1 * p.grad
+            else:
+                p -= 0.1 * p.grad
+    if not sick:
+        w.zero_grad()
 
 
-@pair("unmoved")
-def an_update_that_is_only_computed(sick: bool) -> Any:
-    def update(sick: bool, w: Any, loss: Any) -> None:
-        loss().backward()
-        new = w.value - 0.1 * w.grad
-        if not sick:
-            w.value = new
-            w.zero_grad()
-
-    return training(update, sick)
+@trained("unmoved")
+def an_update_that_is_only_computed(sick: bool, w: Any, loss: Any) -> None:
+    loss().backward()
+    new = w.value - 0.1 * w.grad
+    if not sick:
+        w.value = new
+        w.zero_grad()
 
 
 @pair("unmoved")
 def steps_of_a_copy(sick: bool) -> Any:
-    layer = nn.Linear(2, 1, rng=np.random.default_rng(0))
-    opt = af.optim.SGD((copy.deepcopy(layer) if sick else layer).parameters(), lr=0.01)
-
-    def step() -> None:
-        opt.zero_grad()
-        np.mean((layer(draw(20, 2)) - 1.0) ** 2).backward()
-        opt.step()
-
-    return step
+    layer, X = nn.Linear(2, 1, rng=np.random.default_rng(0)), draw(20, 2)
+    given = (copy.deepcopy(layer) if sick else layer).parameters()
+    return descend(lambda: np.mean((layer(X) - 1.0) ** 2), *given)
 
 
-@pair("unmoved")
-def clipped_to_nothing(sick: bool) -> Any:
-    def update(sick: bool, w: Any, loss: Any, opt: Any) -> None:
-        opt.zero_grad()
-        loss().backward()
-        af.optim.clip_grad_norm([w], 0.0 if sick else 1.0)
-        opt.step()
-
-    return training(update, sick)
+@trained("unmoved")
+def clipped_to_nothing(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+    opt.zero_grad()
+    loss().backward()
+    af.optim.clip_grad_norm([w], 0.0 if sick else 1.0)
+    opt.step()
 
 
-@pair("rebound")
-def an_expression_for_a_statement(sick: bool) -> Any:
-    def update(sick: bool, w: Any, loss: Any) -> None:
-        loss().backward()
-        if sick:
-            w - 0.1 * w.grad
-        else:
-            w.value = w.value - 0.1 * w.grad
-        w.zero_grad()
-
-    return training(update, sick)
+@trained("rebound")
+def an_expression_for_a_statement(sick: bool, w: Any, loss: Any) -> None:
+    loss().backward()
+    if sick:
+        w - 0.1 * w.grad
+    else:
+        w.value = w.value - 0.1 * w.grad
+    w.zero_grad()
 
 
-@pair("uphill")
-def up_the_gradient(sick: bool) -> Any:
-    def update(sick: bool, w: Any, loss: Any) -> None:
-        w.zero_grad()
-        loss().backward()
-        w.value = w.value + (0.05 if sick else -0.05) * w.grad
-
-    return training(update, sick)
+@trained("uphill")
+def up_the_gradient(sick: bool, w: Any, loss: Any) -> None:
+    w.zero_grad()
+    loss().backward()
+    w.value = w.value + (0.05 if sick else -0.05) * w.grad
 
 
 @pair("alike")
 def units_that_begin_alike(sick: bool) -> Any:
     W, v = af.Variable(np.full((2, 4), 0.5) if sick else draw(2, 4), name="W"), af.Variable(np.full(4, 0.5), name="v")
-    opt, X = af.optim.SGD([W, v], lr=0.05), draw(20, 2)
-
-    def step() -> None:
-        opt.zero_grad()
-        np.mean((np.tanh(X @ W) @ v - X[:, 0]) ** 2).backward()
-        opt.step()
-
-    return step
+    X = draw(20, 2)
+    return descend(lambda: np.mean((np.tanh(X @ W) @ v - X[:, 0]) ** 2), W, v)
 
 
 @pair("alike")
@@ -805,28 +703,19 @@ def sigmoid_before_its_loss(sick: bool) -> Any:
 @pair("repeated")
 def loss_made_before_the_step(sick: bool) -> Any:
     w, loss = model()
-    opt, once = af.optim.SGD([w], lr=0.01), loss()
-
-    def step() -> None:
-        opt.zero_grad()
-        (once if sick else loss()).backward()
-        opt.step()
-
-    return step
+    once = loss()
+    return descend(lambda: once if sick else loss(), w)
 
 
 @pair("lost")
 def numpys_array_in_a_step(sick: bool) -> Any:
-    w = af.Variable([0.5, -0.5], name="w")
-    opt, X = af.optim.SGD([w], lr=0.01), draw(20, 2)
+    w, X = af.Variable([0.5, -0.5], name="w"), draw(20, 2)
 
-    def step() -> None:
-        opt.zero_grad()
+    def loss() -> Any:
         y = np.array([x * w for x in X]) if sick else np.stack([x * w for x in X])
-        (np.mean((y - 1.0) ** 2) + np.sum(w * w)).backward()
-        opt.step()
+        return np.mean((y - 1.0) ** 2) + np.sum(w * w)
 
-    return step
+    return descend(loss, w)
 
 
 @pair("unreached")
@@ -845,41 +734,28 @@ def wrapped_in_a_constant(sick: bool) -> Any:
     return step
 
 
-@pair("no history")
-def backward_of_a_number(sick: bool) -> Any:
-    def update(sick: bool, w: Any, loss: Any, opt: Any) -> None:
-        opt.zero_grad()
-        value = loss()
-        if sick:
-            value = value.item()
-        value.backward()
-        opt.step()
-
-    return training(update, sick)
+@trained("no history")
+def backward_of_a_number(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+    opt.zero_grad()
+    value = loss()
+    (value.item() if sick else value).backward()
+    opt.step()
 
 
-@pair("no history")
-def backward_of_an_accuracy(sick: bool) -> Any:
-    def update(sick: bool, w: Any, loss: Any, opt: Any) -> None:
-        opt.zero_grad()
-        p = nn.sigmoid(draw(20, 2) @ w)
-        (np.mean(p > 0.5) if sick else np.mean(p)).backward()
-        opt.step()
-
-    return training(update, sick)
+@trained("no history")
+def backward_of_an_accuracy(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+    opt.zero_grad()
+    p = nn.sigmoid(draw(20, 2) @ w)
+    (np.mean(p > 0.5) if sick else np.mean(p)).backward()
+    opt.step()
 
 
-@pair("no history")
-def a_variable_of_the_loss(sick: bool) -> Any:
-    def update(sick: bool, w: Any, loss: Any, opt: Any) -> None:
-        opt.zero_grad()
-        value = loss()
-        if sick:
-            value = af.Variable(value)
-        value.backward()
-        opt.step()
-
-    return training(update, sick)
+@trained("no history")
+def a_variable_of_the_loss(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+    opt.zero_grad()
+    value = loss()
+    (af.Variable(value) if sick else value).backward()
+    opt.step()
 
 
 @pair("step")
@@ -888,25 +764,19 @@ def signs_as_activation(sick: bool) -> Any:
     return np.mean(((np.sign if sick else np.tanh)(X @ W) @ v - 1.0) ** 2)
 
 
-@pair("infinite slope")
-def root_of_a_perfect_fit(sick: bool) -> Any:
-    def update(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+@trained("infinite slope")
+def root_of_a_perfect_fit(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+    opt.zero_grad()
+    np.sqrt(np.mean((w - (w.value if sick else 9.0)) ** 2)).backward()
+    opt.step()
+
+
+@trained("accumulated")
+def no_zero_grad_around_a_checkpoint(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+    if not sick:
         opt.zero_grad()
-        np.sqrt(np.mean((w - (w.value if sick else 9.0)) ** 2)).backward()
-        opt.step()
-
-    return training(update, sick)
-
-
-@pair("accumulated")
-def no_zero_grad_around_a_checkpoint(sick: bool) -> Any:
-    def update(sick: bool, w: Any, loss: Any, opt: Any) -> None:
-        if not sick:
-            opt.zero_grad()
-        np.mean((af.checkpoint(lambda w: np.tanh(w * 2.0))(w) - 1.0) ** 2).backward()
-        opt.step()
-
-    return training(update, sick)
+    np.mean((af.checkpoint(lambda w: np.tanh(w * 2.0))(w) - 1.0) ** 2).backward()
+    opt.step()
 
 
 @pair("alike")
@@ -916,14 +786,7 @@ def layers_of_equal_weights(sick: bool) -> Any:
     if sick:
         for p in net.parameters():
             p.value = np.full(p.shape, 0.1)
-    opt = af.optim.SGD(net.parameters(), lr=0.01)
-
-    def step() -> None:
-        opt.zero_grad()
-        nn.mse_loss(net(draw(20, 2)), draw(20, 1, seed=1)).backward()
-        opt.step()
-
-    return step
+    return descend(lambda: nn.mse_loss(net(draw(20, 2)), draw(20, 1, seed=1)), *net.parameters())
 
 
 @pair("rebound")
@@ -975,9 +838,7 @@ def momentum_made_in_each_step(sick: bool) -> Any:
 
 @pair("uphill")
 def negated_mse_adam(sick: bool) -> Any:
-    W = af.Variable(draw(2, 1), name="W")
-    X = draw(20, 2)
-    T = draw(20, 1, seed=5)
+    W, X, T = af.Variable(draw(2, 1), name="W"), draw(20, 2), draw(20, 1, seed=5)
     opt = af.optim.Adam([W], lr=0.05)
 
     def step() -> None:
@@ -991,8 +852,7 @@ def negated_mse_adam(sick: bool) -> Any:
 
 @pair("uphill")
 def one_minus_loss(sick: bool) -> Any:
-    W = af.Variable(draw(2, 3), name="W")
-    X = draw(20, 2)
+    W, X = af.Variable(draw(2, 3), name="W"), draw(20, 2)
     opt = af.optim.SGD([W], lr=0.5)
 
     def step() -> None:
@@ -1004,46 +864,37 @@ def one_minus_loss(sick: bool) -> Any:
     return step
 
 
-@pair("clipped")
-def clip_before_backward(sick: bool) -> Any:
-    def update(sick: bool, w: Any, loss: Any, opt: Any) -> None:
-        opt.zero_grad()
-        value = loss()
-        if sick:
-            af.optim.clip_grad_norm([w], 0.1)
-            value.backward()
-        else:
-            value.backward()
-            af.optim.clip_grad_norm([w], 0.1)
+@trained("clipped")
+def clip_before_backward(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+    opt.zero_grad()
+    value = loss()
+    if sick:
+        af.optim.clip_grad_norm([w], 0.1)
+        value.backward()
+    else:
+        value.backward()
+        af.optim.clip_grad_norm([w], 0.1)
+    opt.step()
+
+
+@trained("clipped")
+def clip_after_step(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+    opt.zero_grad()
+    loss().backward()
+    if not sick:
+        af.optim.clip_grad_value([w], 0.1)
+    opt.step()
+    if sick:
+        af.optim.clip_grad_value([w], 0.1)
+
+
+@trained("repeated")
+def two_steps(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+    opt.zero_grad()
+    loss().backward()
+    opt.step()
+    if sick:
         opt.step()
-
-    return training(update, sick)
-
-
-@pair("clipped")
-def clip_after_step(sick: bool) -> Any:
-    def update(sick: bool, w: Any, loss: Any, opt: Any) -> None:
-        opt.zero_grad()
-        loss().backward()
-        if not sick:
-            af.optim.clip_grad_value([w], 0.1)
-        opt.step()
-        if sick:
-            af.optim.clip_grad_value([w], 0.1)
-
-    return training(update, sick)
-
-
-@pair("repeated")
-def two_steps(sick: bool) -> Any:
-    def update(sick: bool, w: Any, loss: Any, opt: Any) -> None:
-        opt.zero_grad()
-        loss().backward()
-        opt.step()
-        if sick:
-            opt.step()
-
-    return training(update, sick)
 
 
 @pair("range")
@@ -1094,9 +945,7 @@ def softmax_over_examples_by_hand(sick: bool) -> Any:
 
 @pair("cleared")
 def zero_grad_in_the_accumulation(sick: bool) -> Any:
-    w = af.Variable([0.5, -0.5], name="w")
-    X = draw(20, 2)
-    opt = af.optim.SGD([w], lr=0.01)
+    w, opt, X = line()
 
     def step() -> None:
         opt.zero_grad()
@@ -1111,9 +960,7 @@ def zero_grad_in_the_accumulation(sick: bool) -> Any:
 
 @pair("accumulated")
 def zero_grad_outside_of_the_batches(sick: bool) -> Any:
-    w = af.Variable([0.5, -0.5], name="w")
-    X = draw(20, 2)
-    opt = af.optim.SGD([w], lr=0.01)
+    w, opt, X = line()
 
     def step() -> None:
         opt.zero_grad()
@@ -1126,32 +973,25 @@ def zero_grad_outside_of_the_batches(sick: bool) -> Any:
     return step
 
 
-@pair("accumulated")
-def zero_grad_not_called(sick: bool) -> Any:
-    def update(sick: bool, w: Any, loss: Any, opt: Any) -> None:
-        opt.zero_grad if sick else opt.zero_grad()
-        loss().backward()
-        opt.step()
-
-    return training(update, sick)
+@trained("accumulated")
+def zero_grad_not_called(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+    opt.zero_grad if sick else opt.zero_grad()
+    loss().backward()
+    opt.step()
 
 
-@pair("accumulated")
-def clipped_without_zero_grad(sick: bool) -> Any:
-    def update(sick: bool, w: Any, loss: Any, opt: Any) -> None:
-        if not sick:
-            opt.zero_grad()
-        loss().backward()
-        af.optim.clip_grad_norm([w], 0.1)
-        opt.step()
-
-    return training(update, sick)
+@trained("accumulated")
+def clipped_without_zero_grad(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+    if not sick:
+        opt.zero_grad()
+    loss().backward()
+    af.optim.clip_grad_norm([w], 0.1)
+    opt.step()
 
 
 @pair("accumulated")
 def by_hand_without_zero_grad_in_batches(sick: bool) -> Any:
-    w = af.Variable([0.5, -0.5], name="w")
-    X = draw(20, 2)
+    w, _, X = line()
 
     def step() -> None:
         for k in range(4):
@@ -1164,14 +1004,11 @@ def by_hand_without_zero_grad_in_batches(sick: bool) -> Any:
     return step
 
 
-@pair("unmoved")
-def step_not_called(sick: bool) -> Any:
-    def update(sick: bool, w: Any, loss: Any, opt: Any) -> None:
-        opt.zero_grad()
-        loss().backward()
-        opt.step if sick else opt.step()
-
-    return training(update, sick)
+@trained("unmoved")
+def step_not_called(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+    opt.zero_grad()
+    loss().backward()
+    opt.step if sick else opt.step()
 
 
 @pair("learning rate")
@@ -1214,9 +1051,7 @@ def hidden_state_over_batches(sick: bool) -> Any:
 
 @pair("growing")
 def sum_of_losses_over_batches(sick: bool) -> Any:
-    w = af.Variable([0.5, -0.5], name="w")
-    X = draw(20, 2)
-    opt = af.optim.SGD([w], lr=0.01)
+    w, opt, X = line()
 
     def epoch() -> None:
         total = 0.0
@@ -1232,39 +1067,25 @@ def sum_of_losses_over_batches(sick: bool) -> Any:
 
 @pair("dead")
 def died_in_the_first_step(sick: bool) -> Any:
-    X = np.abs(draw(30, 2)) + 1
-    W = af.Variable(np.abs(draw(2, 4)), name="W")
-    v = af.Variable(np.ones(4), name="v")
-    opt = af.optim.SGD([W, v], lr=3.0 if sick else 1e-3)
-
-    def step() -> None:
-        opt.zero_grad()
-        np.mean((nn.relu(X @ W) @ v - 1.0) ** 2).backward()
-        opt.step()
-
-    return step
+    X, W, v = np.abs(draw(30, 2)) + 1, af.Variable(np.abs(draw(2, 4)), name="W"), af.Variable(np.ones(4), name="v")
+    return descend(lambda: np.mean((nn.relu(X @ W) @ v - 1.0) ** 2), W, v, lr=3.0 if sick else 1e-3)
 
 
 @pair("zero factor")
 def images_as_whole_numbers(sick: bool) -> Any:
-    X = (np.abs(draw(20, 4)) * 80).astype(np.uint8)
-    W = af.Variable(draw(4, 3), name="W")
-    D = X // 255 if sick else X / 255
-    return nn.cross_entropy(D @ W, LABELS)
+    X, W = (np.abs(draw(20, 4)) * 80).astype(np.uint8), af.Variable(draw(4, 3), name="W")
+    return nn.cross_entropy((X // 255 if sick else X / 255) @ W, LABELS)
 
 
-@pair("unmoved")
-def gradients_set_to_none_by_hand(sick: bool) -> Any:
-    def update(sick: bool, w: Any, loss: Any, opt: Any) -> None:
-        loss().backward()
-        if sick:
-            w.grad = None
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            opt.step()
+@trained("unmoved")
+def gradients_set_to_none_by_hand(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+    loss().backward()
+    if sick:
         w.grad = None
-
-    return training(update, sick)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        opt.step()
+    w.grad = None
 
 
 @pair("made anew")
@@ -1297,15 +1118,12 @@ def mean_over_the_wrong_axis(sick: bool) -> Any:
     return step
 
 
-@pair("uphill")
-def value_in_the_place_of_grad(sick: bool) -> Any:
-    def update(sick: bool, w: Any, loss: Any) -> None:
-        loss().backward()
-        with af.no_grad():
-            w -= 0.1 * (w.value if sick else w.grad)
-        w.zero_grad()
-
-    return training(update, sick)
+@trained("uphill")
+def value_in_the_place_of_grad(sick: bool, w: Any, loss: Any) -> None:
+    loss().backward()
+    with af.no_grad():
+        w -= 0.1 * (w.value if sick else w.grad)
+    w.zero_grad()
 
 
 @pair("uphill")
@@ -1361,15 +1179,13 @@ def targets_beyond_sigmoid(sick: bool) -> Any:
 @pair("unreached")
 def second_layer_is_not_used(sick: bool) -> Any:
     first, second = [nn.Linear(2, 2, rng=np.random.default_rng(k)) for k in range(2)]
-    opt, X = af.optim.SGD([*first.parameters(), *second.parameters()], lr=0.01), draw(20, 2)
+    X = draw(20, 2)
 
-    def step() -> None:
-        opt.zero_grad()
+    def loss() -> Any:
         h = np.tanh(first(X))
-        np.mean((h if sick else second(h)) ** 2).backward()
-        opt.step()
+        return np.mean((h if sick else second(h)) ** 2)
 
-    return step
+    return descend(loss, *first.parameters(), *second.parameters())
 
 
 @pair("infinite value")
@@ -1393,14 +1209,8 @@ def limits_that_are_too_narrow(sick: bool) -> Any:
 
 @pair("no history")
 def no_variable_at_all(sick: bool) -> Any:
-    w, X = draw(2), draw(20, 2)
-    if not sick:
-        w = af.Variable(w, name="w")
-
-    def loss() -> Any:
-        return np.mean((X @ w) ** 2)
-
-    return loss
+    w, X = draw(2) if sick else af.Variable(draw(2), name="w"), draw(20, 2)
+    return lambda: np.mean((X @ w) ** 2)
 
 
 def halved_number(x: Any) -> Any:
@@ -1412,11 +1222,7 @@ def halved_number(x: Any) -> Any:
 @pair("no history")
 def number_taken_in_a_function(sick: bool) -> Any:
     x = af.Variable(3.0, name="x")
-
-    def loss() -> Any:
-        return halved_number(x) if sick else x / 2
-
-    return loss
+    return lambda: halved_number(x) if sick else x / 2
 
 
 @pair("lost")
@@ -1433,16 +1239,8 @@ def stored_in_a_plain_array(sick: bool) -> Any:
 
 @pair("lost")
 def full_of_a_parameter(sick: bool) -> Any:
-    w, b = af.Variable(draw(3), name="w"), af.Variable(0.5, name="b")
-    opt, X = af.optim.SGD([w, b], lr=0.01), draw(20, 3, seed=1)
-
-    def step() -> None:
-        opt.zero_grad()
-        loss = np.mean((X @ w + (np if sick else af).full(20, b) - 1.0) ** 2) + 0.1 * b**2
-        loss.backward()
-        opt.step()
-
-    return step
+    w, b, X = af.Variable(draw(3), name="w"), af.Variable(0.5, name="b"), draw(20, 3, seed=1)
+    return descend(lambda: np.mean((X @ w + (np if sick else af).full(20, b) - 1.0) ** 2) + 0.1 * b**2, w, b)
 
 
 @pair("unmoved")
@@ -1462,25 +1260,21 @@ def no_step_and_cleared_late(sick: bool) -> Any:
 
 @pair("no history")
 def the_largest_of_scores(sick: bool) -> Any:
-    model, labels = nn.Linear(3, 3, rng=np.random.default_rng(0)), np.arange(20) % 3
-    opt, X = af.optim.SGD(model.parameters(), lr=0.01), draw(20, 3)
+    model, labels, X = nn.Linear(3, 3, rng=np.random.default_rng(0)), np.arange(20) % 3, draw(20, 3)
 
-    def step() -> None:
-        opt.zero_grad()
-        loss = nn.cross_entropy(model(X), labels)
+    def loss() -> Any:
         if sick:
-            loss = np.mean((np.argmax(model(X), axis=1) - labels) ** 2)
-        loss.backward()
-        opt.step()
+            return np.mean((np.argmax(model(X), axis=1) - labels) ** 2)
+        return nn.cross_entropy(model(X), labels)
 
-    return step
+    return descend(loss, *model.parameters())
 
 
 @pair("unreached")
 def value_between_two_networks(sick: bool) -> Any:
-    rng = np.random.default_rng(0)
+    rng, X = np.random.default_rng(0), draw(20, 3)
     body, head = nn.Linear(3, 4, rng=rng), nn.Linear(4, 1, rng=rng)
-    opt, X = af.optim.SGD([*body.parameters(), *head.parameters()], lr=0.01), draw(20, 3)
+    opt = af.optim.SGD([*body.parameters(), *head.parameters()], lr=0.01)
 
     def step() -> None:
         h = np.tanh(body(X)).value if sick else np.tanh(body(X))
@@ -1525,15 +1319,12 @@ def parameter_made_in_each_step(sick: bool) -> Any:
 def layer_made_in_each_call(sick: bool) -> Any:
     rng = np.random.default_rng(0)
     body, once, X = nn.Linear(2, 4, rng=rng), nn.Linear(4, 1, rng=rng), draw(20, 2)
-    opt = af.optim.SGD([*body.parameters(), *once.parameters()] if not sick else body.parameters(), lr=0.01)
 
-    def step() -> None:
+    def loss() -> Any:
         head = nn.Linear(4, 1, rng=rng) if sick else once
-        opt.zero_grad()
-        np.mean((head(np.tanh(body(X))) - 1.0) ** 2).backward()
-        opt.step()
+        return np.mean((head(np.tanh(body(X))) - 1.0) ** 2)
 
-    return step
+    return descend(loss, *body.parameters(), *([] if sick else once.parameters()))
 
 
 @pair("shapes")
@@ -1586,11 +1377,7 @@ def frozen_in_a_loop(sick: bool) -> Any:
 @pair("no history")
 def array_of_an_output(sick: bool) -> Any:
     net, X = nn.Linear(2, 1, rng=np.random.default_rng(0)), draw(20, 2)
-
-    def loss() -> Any:
-        return np.mean((np.asarray(net(X)) if sick else net(X)) ** 2)
-
-    return loss
+    return lambda: np.mean((np.asarray(net(X)) if sick else net(X)) ** 2)
 
 
 @pair("error")
@@ -1718,16 +1505,11 @@ for of_numbers in GAINS:
         return descend(lambda: of_numbers(m) if sick else -of_numbers(m), m)
 
 
-@pair("uphill")
-def steps_along_signs(sick: bool) -> Any:
-    w, loss = model()
-
-    def step() -> None:
-        w.zero_grad()
-        loss().backward()
-        w.value = w.value + (0.02 if sick else -0.02) * np.sign(w.grad)
-
-    return step
+@trained("uphill")
+def steps_along_signs(sick: bool, w: Any, loss: Any) -> None:
+    w.zero_grad()
+    loss().backward()
+    w.value = w.value + (0.02 if sick else -0.02) * np.sign(w.grad)
 
 
 @pair("uphill")
