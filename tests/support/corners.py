@@ -16,6 +16,7 @@ import warnings
 from textwrap import indent
 
 import numpy as np
+from vmap_calls import parts
 
 import autoflow as af
 
@@ -337,11 +338,6 @@ def corner(text, arguments="x"):
     scope = dict(SCOPE)
     exec(compile(f"def corner({arguments}):\n" + indent(text, "    "), f"<{text[:60]}>", "exec"), scope)
     return scope["corner"]
-
-
-def parts(text):
-    """Of a text in which two blanks, or lines, stand between them."""
-    return [part for line in text.strip().splitlines() for part in line.strip().split("  ")]
 
 
 def bodies():
