@@ -23,9 +23,14 @@ def healthy(make: Callable[[], Any]) -> Callable[[], Any]:
     return make
 
 
+def draw(*shape: int, seed: int = 0) -> np.ndarray:
+    """Normal numbers."""
+    return np.random.default_rng(seed).normal(size=shape)
+
+
 def weights(*shape: int, name: str, seed: int = 1) -> Any:
     """A Variable of small random numbers."""
-    return af.Variable(np.random.default_rng(seed).normal(size=shape) / 2, name=name)
+    return af.Variable(draw(*shape, seed=seed) / 2, name=name)
 
 
 def descend(

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from healthy_programs import descend
+from healthy_programs import descend, draw
 
 import autoflow as af
 from autoflow import nn
@@ -27,11 +27,6 @@ def pair(kind: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         return make
 
     return add
-
-
-def draw(*shape: int, seed: int = 0) -> np.ndarray:
-    """Normal numbers."""
-    return np.random.default_rng(seed).normal(size=shape)
 
 
 def model() -> tuple[Any, Any]:
@@ -94,9 +89,9 @@ def frozen(sick: bool) -> Any:
 
 
 @pair("no history")
-def only_constants(sick: bool) -> Any:
-    x = af.Constant([1.0, 2.0]) if sick else af.Variable([1.0, 2.0])
-    return np.sum(x * 2)
+def numbers(sick: bool) -> Any:
+    x = af.Variable([1.0, 2.0], name="x")
+    return lambda: float(np.sum(x)) ** 2 if sick else np.sum(x) ** 2
 
 
 @pair("no history")
@@ -105,10 +100,24 @@ def truth_values(sick: bool) -> Any:
     return lambda: np.mean(x > 1.5) if sick else np.mean(nn.sigmoid(x - 1.5))
 
 
+@pair("dead units")
+def all_pass_a_little(sick: bool) -> Any:
+    W = af.Variable(draw(3, 4), name="W")
+    b = af.Variable(np.array([0.0, 0.0, -100.0, -100.0]), name="b")
+    h = draw(40, 3) @ W + b
+    return np.sum(np.maximum(0.0 if sick else 0.1 * h, h))
+
+
+@pair("dead")
+def dead_relu(sick: bool) -> Any:
+    X, W = np.abs(draw(20, 3)), af.Variable(-np.ones((3, 4)) if sick else draw(3, 4), name="W")
+    return np.sum(np.maximum(X @ W, 0.0))
+
+
 @pair("no history")
-def numbers(sick: bool) -> Any:
-    x = af.Variable([1.0, 2.0], name="x")
-    return lambda: float(np.sum(x)) ** 2 if sick else np.sum(x) ** 2
+def only_constants(sick: bool) -> Any:
+    x = af.Constant([1.0, 2.0]) if sick else af.Variable([1.0, 2.0])
+    return np.sum(x * 2)
 
 
 @pair("lost")
@@ -196,12 +205,6 @@ def rounded(sick: bool) -> Any:
     return np.sum(np.round(x) if sick else x) ** 2
 
 
-@pair("dead")
-def dead_relu(sick: bool) -> Any:
-    X, W = np.abs(draw(20, 3)), af.Variable(-np.ones((3, 4)) if sick else draw(3, 4), name="W")
-    return np.sum(np.maximum(X @ W, 0.0))
-
-
 @pair("underflow")
 def half_precision(sick: bool) -> Any:
     x = af.Variable(np.array([1.0, 2.0], np.float16 if sick else np.float32), name="x")
@@ -232,29 +235,6 @@ def layers_of_zeros(sick: bool) -> Any:
     W1 = af.Variable(np.zeros((3, 4)) if sick else draw(3, 4), name="W1")
     W2, X, T = af.Variable(np.zeros(4), name="W2"), draw(20, 3), draw(20)
     return descend(lambda: np.mean((np.tanh(X @ W1) @ W2 - T) ** 2), W1, W2)
-
-
-@pair("dead units")
-def half_dead(sick: bool) -> Any:
-    W = af.Variable(draw(3, 4), name="W")
-    b = af.Variable(np.array([0.0, 0.0, -100.0, -100.0]) if sick else np.zeros(4), name="b")
-    return np.sum(np.maximum(draw(40, 3) @ W + b, 0.0))
-
-
-@pair("dead units")
-def half_dead_and_written_out(sick: bool) -> Any:
-    W = af.Variable(draw(3, 4), name="W")
-    b = af.Variable(np.array([0.0, 0.0, -100.0, -100.0]) if sick else np.zeros(4), name="b")
-    h = draw(40, 3) @ W + b
-    return np.sum(np.where(h <= 0, 0.0, h))
-
-
-@pair("dead units")
-def all_pass_a_little(sick: bool) -> Any:
-    W = af.Variable(draw(3, 4), name="W")
-    b = af.Variable(np.array([0.0, 0.0, -100.0, -100.0]), name="b")
-    h = draw(40, 3) @ W + b
-    return np.sum(np.maximum(0.0 if sick else 0.1 * h, h))
 
 
 @pair("shapes")
@@ -681,14 +661,6 @@ def rows_that_begin_alike(sick: bool) -> Any:
 
 
 @pair("twice")
-def softmax_before_a_loss_written_out(sick: bool) -> Any:
-    W, X, labels = af.Variable(draw(3, 3), name="W"), draw(20, 3), np.arange(20) % 3
-    scores = X @ W
-    p = nn.softmax(scores) if sick else scores
-    return np.mean(np.logaddexp.reduce(p, axis=1) - p[np.arange(20), labels])
-
-
-@pair("twice")
 def softmax_before_cross_entropy(sick: bool) -> Any:
     scores = draw(20, 2) @ af.Variable(draw(2, 3), name="W")
     return nn.cross_entropy(nn.softmax(scores) if sick else scores, np.zeros(20, int))
@@ -895,52 +867,6 @@ def two_steps(sick: bool, w: Any, loss: Any, opt: Any) -> None:
     opt.step()
     if sick:
         opt.step()
-
-
-@pair("range")
-def nll_of_softmax(sick: bool) -> Any:
-    s = draw(20, 2) @ af.Variable(draw(2, 3), name="W")
-    return nn.nll_loss((nn.softmax if sick else nn.log_softmax)(s), LABELS)
-
-
-@pair("range")
-def kl_of_softmax(sick: bool) -> Any:
-    s = draw(20, 2) @ af.Variable(draw(2, 3), name="W")
-    return nn.kl_div((nn.softmax if sick else nn.log_softmax)(s), np.full((20, 3), 1 / 3))
-
-
-@pair("range")
-def bce_swapped(sick: bool) -> Any:
-    p = nn.sigmoid(draw(20, 2) @ af.Variable(draw(2), name="w"))
-    t = (LABELS > 0) * 1.0
-    return nn.binary_cross_entropy(t, p) if sick else nn.binary_cross_entropy(p, t)
-
-
-@pair("twice")
-def softmax_by_hand(sick: bool) -> Any:
-    s = draw(20, 2) @ af.Variable(draw(2, 3), name="W")
-    e = np.exp(s)
-    p = e / np.sum(e, axis=1, keepdims=True)
-    return nn.cross_entropy(p if sick else s, LABELS)
-
-
-@pair("twice")
-def sigmoid_by_hand(sick: bool) -> Any:
-    s = draw(20, 2) @ af.Variable(draw(2), name="w")
-    return nn.binary_cross_entropy_with_logits(1 / (1 + np.exp(-s)) if sick else s, np.ones(20))
-
-
-@pair("range")
-def softmax_over_the_examples(sick: bool) -> Any:
-    s = draw(20, 2) @ af.Variable(draw(2, 3), name="W")
-    return nn.nll_loss(nn.log_softmax(s, axis=0 if sick else 1), LABELS)
-
-
-@pair("range")
-def softmax_over_examples_by_hand(sick: bool) -> Any:
-    s = draw(20, 2) @ af.Variable(draw(2, 3), name="W")
-    p = nn.softmax(s, axis=0 if sick else 1)
-    return -np.mean(np.log(p[np.arange(20), LABELS]))
 
 
 @pair("cleared")
@@ -1392,18 +1318,6 @@ def labels_that_begin_at_1(sick: bool) -> Any:
     return step
 
 
-@pair("range")
-def softmax_over_the_examples_of_one_hot_targets(sick: bool) -> Any:
-    p = af.special.softmax(draw(20, 2) @ af.Variable(draw(2, 3), name="W"), axis=0 if sick else 1)
-    return -np.mean(np.sum(np.eye(3)[LABELS] * np.log(p), axis=1))
-
-
-@pair("saturated")
-def sigmoid_written_out_and_flat(sick: bool) -> Any:
-    w = af.Variable(draw(2) * (1000 if sick else 1), name="w")
-    return np.mean((1 / (1 + np.exp(-(draw(20, 2) @ w))) - 0.5) ** 2)
-
-
 @pair("uphill")
 def a_name_that_changes_its_sign(sick: bool) -> Any:
     """The twin calls the logarithm of a likelihood a loss before it has a minus."""
@@ -1461,10 +1375,66 @@ def growth_up_to_a_capacity(sick: bool) -> Any:
     return np.mean(((1 if sick else 10) / (1 + np.exp(-a * t)) - 10 / (1 + np.exp(1 - t))) ** 2)
 
 
-def written_softmax(x: Any) -> Any:
+def written_softmax(x: Any, axis: int = 1) -> Any:
     """As in a textbook."""
-    e = np.exp(x - np.max(x, axis=1, keepdims=True))
-    return e / np.sum(e, axis=1, keepdims=True)
+    e = np.exp(x - np.max(x, axis=axis, keepdims=True))
+    return e / np.sum(e, axis=axis, keepdims=True)
+
+
+def written_sigmoid(x: Any) -> Any:
+    """The same."""
+    return 1 / (1 + np.exp(-x))
+
+
+EACH, BOTH = np.arange(20), LABELS % 2
+OF_SCORES: list[tuple[str, int, Callable[[Any], Any], Callable[[Any], Any]]] = [
+    # a finding, how many classes there are, a loss of the scores in which it is, and the twin
+    ("range", 3, lambda s: nn.nll_loss(nn.softmax(s), LABELS), lambda s: nn.nll_loss(nn.log_softmax(s), LABELS)),
+    ("range", 3, lambda s: nn.kl_div(nn.softmax(s), np.full((20, 3), 1 / 3)),
+     lambda s: nn.kl_div(nn.log_softmax(s), np.full((20, 3), 1 / 3))),
+    ("range", 3, lambda s: nn.nll_loss(nn.log_softmax(s, axis=0), LABELS),
+     lambda s: nn.nll_loss(nn.log_softmax(s, axis=1), LABELS)),
+    ("range", 3, lambda s: -np.mean(np.log(nn.softmax(s, axis=0)[EACH, LABELS])),
+     lambda s: -np.mean(np.log(nn.softmax(s, axis=1)[EACH, LABELS]))),
+    ("range", 3, lambda s: -np.mean(np.sum(np.eye(3)[LABELS] * np.log(af.special.softmax(s, axis=0)), axis=1)),
+     lambda s: -np.mean(np.sum(np.eye(3)[LABELS] * np.log(af.special.softmax(s, axis=1)), axis=1))),
+    ("range", 1, lambda s: nn.binary_cross_entropy((LABELS > 0) * 1.0, nn.sigmoid(s)),
+     lambda s: nn.binary_cross_entropy(nn.sigmoid(s), (LABELS > 0) * 1.0)),
+    ("twice", 3, lambda s: nn.cross_entropy(written_softmax(s), LABELS), lambda s: nn.cross_entropy(s, LABELS)),
+    ("twice", 3, lambda s: written_loss(nn.softmax(s)), lambda s: written_loss(s)),
+    ("twice", 3, lambda s: -np.mean(np.log(nn.softmax(nn.softmax(s, axis=1), axis=1))[EACH, LABELS]),
+     lambda s: -np.mean(np.log(nn.softmax(s, axis=1))[EACH, LABELS])),
+    ("twice", 3, lambda s: -np.mean(np.log(written_softmax(written_softmax(s))[EACH, LABELS])),
+     lambda s: -np.mean(np.log(written_softmax(s)[EACH, LABELS]))),
+    ("twice", 1, lambda s: nn.binary_cross_entropy_with_logits(written_sigmoid(s), np.ones(20)),
+     lambda s: nn.binary_cross_entropy_with_logits(s, np.ones(20))),
+    ("twice", 1, lambda s: np.mean((written_sigmoid(written_sigmoid(s)) - BOTH) ** 2),
+     lambda s: np.mean((written_sigmoid(s) - BOTH) ** 2)),
+    ("saturated", 1, lambda s: np.mean((1 / (1 + np.exp(-1000 * s)) - 0.5) ** 2),
+     lambda s: np.mean((1 / (1 + np.exp(-s)) - 0.5) ** 2)),
+]  # fmt: skip
+
+
+def written_loss(s: Any) -> Any:
+    """The cross entropy of scores."""
+    return np.mean(np.logaddexp.reduce(s, axis=1) - s[EACH, LABELS])
+
+
+for kind, classes, wrong, right in OF_SCORES:
+
+    @pair(kind)
+    def loss_of_scores(sick: bool, classes: int = classes, wrong: Any = wrong, right: Any = right) -> Any:
+        scores = draw(20, 2) @ af.Variable(draw(2, classes) if classes > 1 else draw(2), name="W")
+        return (wrong if sick else right)(scores)
+
+
+for activation in (lambda h: np.maximum(h, 0.0), lambda h: np.where(h <= 0, 0.0, h)):
+
+    @pair("dead units")
+    def half_dead(sick: bool, activation: Any = activation) -> Any:
+        W = af.Variable(draw(3, 4), name="W")
+        b = af.Variable(np.array([0.0, 0.0, -100.0, -100.0]) if sick else np.zeros(4), name="b")
+        return np.sum(activation(draw(40, 3) @ W + b))
 
 
 LIKELIHOODS: list[Callable[[Any], Any]] = [  # of the labels, of scores of three classes
@@ -1553,22 +1523,3 @@ def too_long_for_arrays(sick: bool) -> Any:
 def sigmoid_of_a_sigmoid(sick: bool) -> Any:
     net, X = nn.Sequential(nn.Linear(2, 1, rng=np.random.default_rng(0)), nn.sigmoid), draw(20, 2)
     return np.mean(((nn.sigmoid(net(X)) if sick else net(X))[:, 0] - LABELS % 2) ** 2)
-
-
-@pair("twice")
-def sigmoids_written_out(sick: bool) -> Any:
-    w, X = af.Variable(draw(2), name="w"), draw(20, 2)
-    p = 1 / (1 + np.exp(-(X @ w)))
-    return np.mean(((1 / (1 + np.exp(-p)) if sick else p) - LABELS % 2) ** 2)
-
-
-@pair("twice")
-def softmax_of_a_softmax(sick: bool) -> Any:
-    p = nn.softmax(draw(20, 2) @ af.Variable(draw(2, 3), name="W"), axis=1)
-    return -np.mean(np.log(nn.softmax(p, axis=1) if sick else p)[np.arange(20), LABELS])
-
-
-@pair("twice")
-def softmaxes_written_out(sick: bool) -> Any:
-    p = written_softmax(draw(20, 2) @ af.Variable(draw(2, 3), name="W"))
-    return -np.mean(np.log((written_softmax(p) if sick else p)[np.arange(20), LABELS]))
