@@ -55,14 +55,19 @@ def counted_by_monitoring(f):
     return count
 
 
-def chain(n, step=lambda y, x: np.sin(y) * x + 0.1):
-    x = y = af.Variable(0.5, name="x")
+def extended(y, x, n, step=lambda y, x: np.sin(y) * x + 0.1):
+    """n more operations."""
     for _ in range(n // 3):
         y = step(y, x)
-    return x, y
+    return y
 
 
-def wide(n, join=lambda parts: sum(parts)):
+def chain(n, step=lambda y, x: np.sin(y) * x + 0.1):
+    x = af.Variable(0.5, name="x")
+    return x, extended(x, x, n, step)
+
+
+def wide(n, join=sum):
     x = af.Variable(np.ones(3), name="x")
     return x, join([x * float(k) for k in range(n)])
 
@@ -76,18 +81,8 @@ def walked(graph, walk):
 
 
 def of_a_function(transform):
-    """``transform(f, at)``, where f is a chain of n operations."""
-
-    def make(n):
-        def f(x):
-            y = x
-            for _ in range(n // 3):
-                y = np.sin(y) * x + 0.1
-            return y
-
-        return lambda: transform(f)
-
-    return make
+    """``transform(f)``, where f is a chain of n operations."""
+    return lambda n: lambda: transform(lambda x: extended(x, x, n))
 
 
 def joined(join):
@@ -99,30 +94,21 @@ def joined(join):
 
 
 def of_checkpoints(n):
-    x = af.Variable(np.ones(3), name="x")
-    y = x
+    y = af.Variable(np.ones(3), name="x")
     for _ in range(n // 6):
         y = af.checkpoint(lambda y: np.sin(y) * 2.0)(y)
     return y.sum().backward
 
 
 def in_a_checkpoint(n):
-    x = af.Variable(np.ones(3), name="x")
-    y = af.checkpoint(lambda x: chain_on(x, n))(x)
+    y = af.checkpoint(lambda x: extended(x, x, n))(af.Variable(np.ones(3), name="x"))
     return y.sum().backward
-
-
-def chain_on(x, n):
-    y = x
-    for _ in range(n // 3):
-        y = np.sin(y) * x + 0.1
-    return y
 
 
 def balanced(n):
     x = af.Variable(np.ones(5000), name="x")
     with af.checkpointing("balanced"):
-        y = chain_on(x, n)
+        y = extended(x, x, n)
     return y.sum().backward
 
 
@@ -139,57 +125,39 @@ def under(mode):
     return make
 
 
+OF_CHAINS = {
+    "backward of a chain": lambda x, y: y.backward(), "gradients": lambda x, y: af.gradients(y, x),
+    "backward with create_graph": lambda x, y: y.backward(create_graph=True),
+    "backward with keep_grads": lambda x, y: y.backward(keep_grads=True),
+    "replay": lambda x, y: y.replay({x: 0.7}), "why": lambda x, y: str(x.why(y)), "formula": lambda x, y: y.formula(),
+    "formula, expanded": lambda x, y: y.formula(expand=True), "graph": lambda x, y: y.graph(),
+    "graph as text": lambda x, y: str(y.graph()), "to_dot": lambda x, y: af.to_dot(y), "draw": lambda x, y: af.draw(y),
+    "summary": lambda x, y: str(y.summary()), "step": lambda x, y: y.step(), "steps": lambda x, y: y.steps(),
+    "repr": lambda x, y: repr(y), "deepcopy": lambda x, y: copy.deepcopy(y), "pickle": lambda x, y: pickle.dumps(y),
+}  # fmt: skip
+OF_FUNCTIONS = {
+    "grad": lambda f: af.grad(f)(0.5), "grad of grad": lambda f: af.grad(af.grad(f))(0.5),
+    "value_and_grad": lambda f: af.value_and_grad(f)(0.5), "vjp": lambda f: af.vjp(f, 0.5)[1](1.0),
+    "jvp": lambda f: af.jvp(f, (0.5,), (1.0,)), "hvp": lambda f: af.hvp(f, (0.5,), (1.0,)),
+    "jacobian": lambda f: af.jacobian(f)(0.5), "hessian": lambda f: af.hessian(f)(0.5),
+}  # fmt: skip
+JOINS = {
+    "concatenate": np.concatenate, "vstack": np.vstack, "hstack": np.hstack, "dstack": np.dstack, "block": np.block,
+    "stack": np.stack, "column_stack": np.column_stack, "array": af.array,
+    "flat concatenate": lambda parts: np.concatenate(parts, axis=None),
+    "last axis": lambda parts: np.concatenate(parts, axis=-1),
+}  # fmt: skip
 WALKS = {
-    "backward of a chain": walked(chain, lambda x, y: y.backward()),
+    **{name: walked(chain, walk) for name, walk in OF_CHAINS.items()},
+    **{name: of_a_function(transform) for name, transform in OF_FUNCTIONS.items()},
+    **{f"backward of {name}": joined(join) for name, join in JOINS.items()},
     "backward of a wide graph": walked(wide, lambda x, y: y.sum().backward()),
-    "backward with create_graph": walked(chain, lambda x, y: y.backward(create_graph=True)),
-    "backward with keep_grads": walked(chain, lambda x, y: y.backward(keep_grads=True)),
-    "gradients": walked(chain, lambda x, y: af.gradients(y, x)),
-    "grad": of_a_function(lambda f: af.grad(f)(0.5)),
-    "grad of grad": of_a_function(lambda f: af.grad(af.grad(f))(0.5)),
-    "value_and_grad": of_a_function(lambda f: af.value_and_grad(f)(0.5)),
-    "vjp": of_a_function(lambda f: af.vjp(f, 0.5)[1](1.0)),
-    "jvp": of_a_function(lambda f: af.jvp(f, (0.5,), (1.0,))),
-    "hvp": of_a_function(lambda f: af.hvp(f, (0.5,), (1.0,))),
-    "jacobian": of_a_function(lambda f: af.jacobian(f)(0.5)),
-    "hessian": of_a_function(lambda f: af.hessian(f)(0.5)),
-    "checkpoints": of_checkpoints,
-    "a long checkpoint": in_a_checkpoint,
-    "checkpointing": balanced,
-    "detect_anomaly": under(af.detect_anomaly),
-    "safe_masking": under(af.safe_masking),
-    "replay": walked(chain, lambda x, y: y.replay({x: 0.7})),
-    "why": walked(chain, lambda x, y: str(x.why(y))),
+    "why of arrays": walked(wide, lambda x, y: str(x.why(y))),
     "why of products": walked(lambda n: chain(2 * n, lambda y, x: y * 1.01), lambda x, y: x.why(y).to_latex()),
     "why of sums": walked(lambda n: chain(2 * n, lambda y, x: y + x), lambda x, y: x.why(y).to_latex()),
-    "why of arrays": walked(wide, lambda x, y: str(x.why(y))),
-    "formula": walked(chain, lambda x, y: y.formula()),
-    "formula, expanded": walked(chain, lambda x, y: y.formula(expand=True)),
-    "graph": walked(chain, lambda x, y: y.graph()),
-    "graph as text": walked(chain, lambda x, y: str(y.graph())),
-    "to_dot": walked(chain, lambda x, y: af.to_dot(y)),
-    "draw": walked(chain, lambda x, y: af.draw(y)),
-    "summary": walked(chain, lambda x, y: str(y.summary())),
-    "step": walked(chain, lambda x, y: y.step()),
-    "steps": walked(chain, lambda x, y: y.steps()),
-    "repr": walked(chain, lambda x, y: repr(y)),
-    "deepcopy": walked(chain, lambda x, y: copy.deepcopy(y)),
-    "pickle": walked(chain, lambda x, y: pickle.dumps(y)),
-} | {
-    f"backward of {name}": joined(join)
-    for name, join in {
-        "concatenate": np.concatenate,
-        "vstack": np.vstack,
-        "hstack": np.hstack,
-        "dstack": np.dstack,
-        "block": np.block,
-        "stack": np.stack,
-        "column_stack": np.column_stack,
-        "flat concatenate": lambda parts: np.concatenate(parts, axis=None),
-        "last axis": lambda parts: np.concatenate(parts, axis=-1),
-        "array": af.array,
-    }.items()
-}
+    "checkpoints": of_checkpoints, "a long checkpoint": in_a_checkpoint, "checkpointing": balanced,
+    "detect_anomaly": under(af.detect_anomaly), "safe_masking": under(af.safe_masking),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", WALKS)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from healthy_programs import LABELS, T, X
+from healthy_programs import LABELS, T, X, descend, draw
 
 import autoflow as af
 from autoflow import nn
@@ -28,19 +28,7 @@ def as_step(make: Callable[[], Any]) -> Callable[[], Any]:
     if callable(made):
         return made
     parameters, loss = made
-    opt = af.optim.SGD(parameters, lr=0.02)
-
-    def step() -> None:
-        opt.zero_grad()
-        loss().backward()
-        opt.step()
-
-    return step
-
-
-def draw(*shape: int, seed: int = 0) -> np.ndarray:
-    """Normal numbers."""
-    return np.random.default_rng(seed).normal(size=shape)
+    return descend(loss, *parameters, lr=0.02)
 
 
 def line(*shape: int) -> tuple[Any, Callable[[], Any]]:

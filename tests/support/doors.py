@@ -16,6 +16,7 @@ import json
 import math
 import operator
 import pickle
+import pkgutil
 import statistics
 import struct
 import tempfile
@@ -68,17 +69,14 @@ def shuffled(y: Any) -> Any:
     return z
 
 
+def imported(name: str) -> Any:
+    """A function of another library, imported when it is called."""
+    return lambda *args, **options: pkgutil.resolve_name(name)(*args, **options)
+
+
 def sparse() -> Any:
     """A matrix of SciPy's."""
-    import scipy.sparse
-
-    return scipy.sparse.csr_matrix(np.diag([1.0, 2.0, 3.0]))
-
-
-def from_scipy(name: str) -> Any:
-    """A function of SciPy's, imported when it is called."""
-    package, function = name.rsplit(".", 1)
-    return lambda *args, **options: getattr(__import__(package, fromlist=["x"]), function)(*args, **options)
+    return imported("scipy.sparse.csr_matrix")(np.diag([1.0, 2.0, 3.0]))
 
 
 def through_file(write: Callable[..., Any], read: Callable[[Any], Any], y: Any) -> Any:
@@ -96,13 +94,6 @@ def to_disk(y: Any) -> Any:
         return np.fromfile(f"{folder}/y")
 
 
-def norm_logpdf(y: Any) -> Any:
-    """A method of a distribution."""
-    import scipy.stats
-
-    return scipy.stats.norm.logpdf(y)
-
-
 def captured(y: Any) -> Any:
     """A function of the user's with a derivative by x, that reads y beside it."""
     double = af.primitive(lambda x: x + np.asarray(y))
@@ -111,39 +102,24 @@ def captured(y: Any) -> Any:
 
 def operator_of(y: Any) -> Any:
     """A product by a function that has y."""
-    product = from_scipy("scipy.sparse.linalg.LinearOperator")((3, 3), matvec=lambda v: v * y, dtype=float)
-    return from_scipy("scipy.sparse.linalg.eigsh")(product, k=1, v0=np.ones(3))[0]
-
-
-def series(y: Any) -> Any:
-    """pandas."""
-    import pandas
-
-    return pandas.Series(y).to_numpy()
+    product = imported("scipy.sparse.linalg.LinearOperator")((3, 3), matvec=lambda v: v * y, dtype=float)
+    return imported("scipy.sparse.linalg.eigsh")(product, k=1, v0=np.ones(3))[0]
 
 
 DOORS: dict[str, dict[str, Callable[[Any], Any]]] = {
     "Copies": {
-        "copy.copy(y)": copy.copy,
-        "copy.deepcopy(y)": copy.deepcopy,
-        "y.copy()": lambda y: y.copy(),
+        "copy.copy(y)": copy.copy, "copy.deepcopy(y)": copy.deepcopy, "y.copy()": lambda y: y.copy(),
     },
     "Arrays made of nodes": {
-        "np.asarray(y), np.array(y)": np.asarray,
-        "np.ascontiguousarray(y)": np.ascontiguousarray,
-        "np.array([y, y])": lambda y: np.array([y, y]),
-        "np.array([y[0], y[1]])": lambda y: np.array([y[0], y[1]]),
-        "np.stack([y, y])": lambda y: np.stack([y, y]),
-        "np.full(3, y[0])": lambda y: np.full(3, y[0]),
+        "np.asarray(y), np.array(y)": np.asarray, "np.ascontiguousarray(y)": np.ascontiguousarray,
+        "np.array([y, y])": lambda y: np.array([y, y]), "np.array([y[0], y[1]])": lambda y: np.array([y[0], y[1]]),
+        "np.stack([y, y])": lambda y: np.stack([y, y]), "np.full(3, y[0])": lambda y: np.full(3, y[0]),
         "np.arange(y[0], 3.0)": lambda y: np.arange(y[0], 3.0),
         "np.linspace(y[0], y[1])": lambda y: np.linspace(y[0], y[1]),
-        "np.fromiter(y, float)": lambda y: np.fromiter(y, float),
-        "np.float64(y[0])": lambda y: np.float64(y[0]),
-        "np.from_dlpack(y)": np.from_dlpack,
-        "np.matrix(y)": lambda y: np.asarray(np.matrix(y)),
+        "np.fromiter(y, float)": lambda y: np.fromiter(y, float), "np.float64(y[0])": lambda y: np.float64(y[0]),
+        "np.from_dlpack(y)": np.from_dlpack, "np.matrix(y)": lambda y: np.asarray(np.matrix(y)),
         "np.ma.array(y)": lambda y: np.asarray(np.ma.array(y)),
-        "np.array(y, dtype=object)": lambda y: sum(np.array(y, dtype=object)),
-        "np.ix_(y)": lambda y: np.ix_(y)[0],
+        "np.array(y, dtype=object)": lambda y: sum(np.array(y, dtype=object)), "np.ix_(y)": lambda y: np.ix_(y)[0],
         "np.bmat([[y]])": lambda y: np.asarray(np.bmat([[y]])),
         "np.sin([y, y]), np.mean([y, y])": lambda y: np.sin([y, y]),
         "np.histogram_bin_edges(y)": lambda y: np.histogram_bin_edges(y, 3),
@@ -162,8 +138,7 @@ DOORS: dict[str, dict[str, Callable[[Any], Any]]] = {
     },
     "Memory": {
         "memoryview(y), array.array(y)": lambda y: np.array(array.array("d", y)),
-        "memoryview(y)[0], y.data[0]": lambda y: memoryview(y)[0],
-        "np.frombuffer(y)": np.frombuffer,
+        "memoryview(y)[0], y.data[0]": lambda y: memoryview(y)[0], "np.frombuffer(y)": np.frombuffer,
         "y.__array_interface__": lambda y: np.asarray(SimpleNamespace(__array_interface__=y.__array_interface__)),
         "ctypes.c_double(y[0])": lambda y: ctypes.c_double(y[0]).value,
         "struct.pack('d', y[0])": lambda y: struct.unpack("d", struct.pack("d", y[0]))[0],
@@ -174,8 +149,7 @@ DOORS: dict[str, dict[str, Callable[[Any], Any]]] = {
         "itertools.accumulate(y)": lambda y: sum(itertools.accumulate(y)),
         "np.ndenumerate(y)": lambda y: sum(e for _, e in np.ndenumerate(y)),
         "np.broadcast(y, plain)": lambda y: sum(e for e, _ in np.broadcast(y, V)),
-        "np.nditer(y)": lambda y: sum(e.copy() for e in np.nditer(y)),
-        "y.flat": lambda y: sum(y.flat),
+        "np.nditer(y)": lambda y: sum(e.copy() for e in np.nditer(y)), "y.flat": lambda y: sum(y.flat),
         "map(float, y)": lambda y: sum(map(float, y)),
     },
     "Methods of plain arrays": {
@@ -187,8 +161,7 @@ DOORS: dict[str, dict[str, Callable[[Any], Any]]] = {
         "index.choose([y[0], y[1]])": lambda y: np.array([0, 1]).choose([y[0], y[1]]),
         "plain[0] = y[0]": written(lambda a, y: operator.setitem(a, 0, y[0])),
         "plain[:] = y": written(lambda a, y: operator.setitem(a, slice(None), y)),
-        "plain[:] += y": written(lambda a, y: operator.iadd(a[:], y)),
-        "plain += y": added,
+        "plain[:] += y": written(lambda a, y: operator.iadd(a[:], y)), "plain += y": added,
         "plain += y, and something else holds plain": added_where_held,
         "np.add(plain, y, out=plain)": written(lambda a, y: np.add(a, y, out=a)),
         "np.add(1, y, out=plain)": written(lambda a, y: np.add(1, y, out=a)),
@@ -206,42 +179,36 @@ DOORS: dict[str, dict[str, Callable[[Any], Any]]] = {
     "Random numbers": {
         "rng.normal(y)": lambda y: np.random.default_rng(0).normal(y),
         "rng.permutation(y)": lambda y: np.random.default_rng(0).permutation(y),
-        "rng.choice(y)": lambda y: np.random.default_rng(0).choice(y),
-        "rng.shuffle(y)": shuffled,
+        "rng.choice(y)": lambda y: np.random.default_rng(0).choice(y), "rng.shuffle(y)": shuffled,
     },
     "Python": {
-        "math.sin(y[0])": lambda y: math.sin(y[0]),
-        "math.fsum(y), statistics.fmean(y)": statistics.fmean,
+        "math.sin(y[0])": lambda y: math.sin(y[0]), "math.fsum(y), statistics.fmean(y)": statistics.fmean,
         "statistics.NormalDist(y[0], 1)": lambda y: statistics.NormalDist(y[0], 1).pdf(0.3),
         "abs(y[0]), round(y[0], 1), divmod(y[0], 1)": lambda y: divmod(abs(y[0]), 1.0)[1],
         "y[0] ** 2, pow(y[0], 2)": lambda y: pow(y[0], 2),
     },
     "Other libraries": {
-        "csr @ y": lambda y: sparse() @ y,
-        "y @ csr": lambda y: y @ sparse(),
-        "csr * y[0]": lambda y: (sparse() * y[0]).sum(),
-        "csr.dot(y)": lambda y: sparse().dot(y),
+        "csr @ y": lambda y: sparse() @ y, "y @ csr": lambda y: y @ sparse(),
+        "csr * y[0]": lambda y: (sparse() * y[0]).sum(), "csr.dot(y)": lambda y: sparse().dot(y),
         "dia.multiply(y)": lambda y: sparse().todia().multiply(y).sum(),
-        "scipy.sparse.linalg.spsolve(csr, y)": lambda y: from_scipy("scipy.sparse.linalg.spsolve")(sparse(), y),
-        "scipy.sparse.linalg.expm_multiply(csr, y)": lambda y: from_scipy("scipy.sparse.linalg.expm_multiply")(
-            sparse(), y
-        ),
-        "scipy.sparse.linalg.lsqr(A, y)": lambda y: from_scipy("scipy.sparse.linalg.lsqr")(np.diag(V), y)[0],
-        "scipy.linalg.solve(A, y)": lambda y: from_scipy("scipy.linalg.solve")(np.diag(V), y),
-        "scipy.special.softmax(y)": lambda y: from_scipy("scipy.special.softmax")(y)[0],
-        "scipy.special.expit(y)": lambda y: from_scipy("scipy.special.expit")(y),
-        "scipy.integrate.trapezoid(y)": from_scipy("scipy.integrate.trapezoid"),
-        "scipy.integrate.quad(f(y), 0, 1)": lambda y: from_scipy("scipy.integrate.quad")(lambda t: t * y[0], 0, 1)[0],
-        "scipy.integrate.solve_ivp(f(y), (0, 1), V)": lambda y: from_scipy("scipy.integrate.solve_ivp")(
-            lambda t, v: v * y, (0, 0.1), V
-        ).y[:, -1],
+        "scipy.sparse.linalg.spsolve(csr, y)": lambda y: imported("scipy.sparse.linalg.spsolve")(sparse(), y),
+        "scipy.sparse.linalg.expm_multiply(csr, y)": lambda y: imported("scipy.sparse.linalg.expm_multiply")(
+            sparse(), y),
+        "scipy.sparse.linalg.lsqr(A, y)": lambda y: imported("scipy.sparse.linalg.lsqr")(np.diag(V), y)[0],
+        "scipy.linalg.solve(A, y)": lambda y: imported("scipy.linalg.solve")(np.diag(V), y),
+        "scipy.special.softmax(y)": lambda y: imported("scipy.special.softmax")(y)[0],
+        "scipy.special.expit(y)": lambda y: imported("scipy.special.expit")(y),
+        "scipy.integrate.trapezoid(y)": imported("scipy.integrate.trapezoid"),
+        "scipy.integrate.quad(f(y), 0, 1)": lambda y: imported("scipy.integrate.quad")(lambda t: t * y[0], 0, 1)[0],
+        "scipy.integrate.solve_ivp(f(y), (0, 1), V)": lambda y: imported("scipy.integrate.solve_ivp")(
+            lambda t, v: v * y, (0, 0.1), V).y[:, -1],
         "eigsh(LinearOperator(matvec=f(y)))": operator_of,
-        "scipy.ndimage.gaussian_filter(y, 1)": lambda y: from_scipy("scipy.ndimage.gaussian_filter")(y, 1),
-        "scipy.fft.rfft(y)": lambda y: np.absolute(from_scipy("scipy.fft.rfft")(y))[1],
-        "scipy.signal.lfilter(b, a, y)": lambda y: from_scipy("scipy.signal.lfilter")([1.0], [1.0, 0.5], y),
-        "scipy.integrate.simpson(y, x=y)": lambda y: from_scipy("scipy.integrate.simpson")(y, x=y * y),
-        "scipy.stats.norm.logpdf(y)": norm_logpdf,
-        "pandas.Series(y)": series,
+        "scipy.ndimage.gaussian_filter(y, 1)": lambda y: imported("scipy.ndimage.gaussian_filter")(y, 1),
+        "scipy.fft.rfft(y)": lambda y: np.absolute(imported("scipy.fft.rfft")(y))[1],
+        "scipy.signal.lfilter(b, a, y)": lambda y: imported("scipy.signal.lfilter")([1.0], [1.0, 0.5], y),
+        "scipy.integrate.simpson(y, x=y)": lambda y: imported("scipy.integrate.simpson")(y, x=y * y),
+        "scipy.stats.norm.logpdf(y)": imported("scipy.stats.norm.logpdf"),
+        "pandas.Series(y)": lambda y: imported("pandas.Series")(y).to_numpy(),
     },
     "Functions of your own": {
         "af.primitive, af.Function that capture y": captured,
@@ -250,20 +217,18 @@ DOORS: dict[str, dict[str, Callable[[Any], Any]]] = {
     },
     "On purpose": {
         "y.value": lambda y: y.value if isinstance(y, af.Node) else y,
-        "af.stop_gradient(y), y.detach()": af.stop_gradient,
-        "float(y[0]), y[0].item()": lambda y: float(y[0]),
+        "af.stop_gradient(y), y.detach()": af.stop_gradient, "float(y[0]), y[0].item()": lambda y: float(y[0]),
         "complex(y[0]), int(y[0])": lambda y: complex(y[0]).real,
         "y.tolist(), json.dumps(y.tolist())": lambda y: np.array(json.loads(json.dumps(y.tolist()))),
         "y.tobytes()": lambda y: np.frombuffer(y.tobytes()),
         "np.save(file, y)": lambda y: through_file(np.save, np.load, y),
         "np.savez(file, y)": lambda y: through_file(np.savez, lambda file: np.load(file)["arr_0"], y),
         "np.savetxt(file, y)": lambda y: through_file(functools.partial(np.savetxt, fmt="%.17g"), np.loadtxt, y),
-        "y.tofile(path)": to_disk,
-        "pickle.loads(pickle.dumps(y)), y.dumps()": lambda y: pickle.loads(pickle.dumps(y)),
+        "y.tofile(path)": to_disk, "pickle.loads(pickle.dumps(y)), y.dumps()": lambda y: pickle.loads(pickle.dumps(y)),
         "f'{y[0]}', str(y), repr(y)": lambda y: float(f"{y[0]:.17g}"),
         "y.view(np.ndarray)": lambda y: y.view(np.ndarray),
     },
-}
+}  # fmt: skip
 
 
 # Functions that read a node's memory, so that the node is silently lost under ``backward()``. An option in brackets:

@@ -23,9 +23,34 @@ def healthy(make: Callable[[], Any]) -> Callable[[], Any]:
     return make
 
 
+def draw(*shape: int, seed: int = 0) -> np.ndarray:
+    """Normal numbers."""
+    return np.random.default_rng(seed).normal(size=shape)
+
+
 def weights(*shape: int, name: str, seed: int = 1) -> Any:
     """A Variable of small random numbers."""
-    return af.Variable(np.random.default_rng(seed).normal(size=shape) / 2, name=name)
+    return af.Variable(draw(*shape, seed=seed) / 2, name=name)
+
+
+def descend(
+    loss: Callable[[], Any], *parameters: Any, lr: float = 0.05, kind: Any = af.optim.SGD
+) -> Callable[[], None]:
+    """A step of an optimiser down a loss."""
+    opt = kind(parameters, lr=lr)
+
+    def step() -> None:
+        opt.zero_grad()
+        value = loss()
+        value.backward()
+        opt.step()
+
+    return step
+
+
+def distance(w: Any) -> Any:
+    """Of a line from the targets."""
+    return np.mean((X @ w - T) ** 2)
 
 
 @healthy
@@ -207,18 +232,15 @@ def recurrent_network_with_a_state_that_is_cut() -> Any:
 @healthy
 def inner_steps_through_which_gradients_flow() -> Any:
     w = weights(3, name="w")
-    opt = af.optim.SGD([w], lr=0.05)
 
     def loss(w: Any, part: int) -> Any:
         return np.mean((X[part::2] @ w - T[part::2]) ** 2)
 
-    def step() -> None:
-        opt.zero_grad()
+    def after_a_step() -> Any:
         (g,) = af.gradients(loss(w, 0), [w], create_graph=True)
-        loss(w - 0.1 * g, 1).backward()
-        opt.step()
+        return loss(w - 0.1 * g, 1)
 
-    return step
+    return descend(after_a_step, w)
 
 
 @healthy
@@ -306,46 +328,36 @@ def compiled_step() -> Any:
 @healthy
 def policy_gradient_with_sampled_actions() -> Any:
     W, rng = weights(3, 4, name="W"), np.random.default_rng(0)
-    opt = af.optim.SGD([W], lr=0.05)
 
-    def step() -> None:
+    def loss() -> Any:
         log_p = nn.log_softmax(X @ W)
         actions = [int(rng.choice(4, p=p / p.sum())) for p in np.exp(log_p.value)]
         rewards = np.array([float(a == 2) for a in actions])
-        opt.zero_grad()
-        (-np.mean(log_p[np.arange(40), actions] * (rewards - rewards.mean()))).backward()
-        opt.step()
+        return -np.mean(log_p[np.arange(40), actions] * (rewards - rewards.mean()))
 
-    return step
+    return descend(loss, W)
 
 
 @healthy
 def clusters_chosen_by_the_smallest_distance() -> Any:
     centres = weights(2, 3, name="centres")
-    opt = af.optim.SGD([centres], lr=0.05)
 
-    def step() -> None:
+    def loss() -> Any:
         distances = np.sum((X[:, None] - centres) ** 2, axis=-1)
-        nearest = np.argmin(np.asarray(distances), axis=1)
-        opt.zero_grad()
-        np.mean(distances[np.arange(40), nearest]).backward()
-        opt.step()
+        return np.mean(distances[np.arange(40), np.argmin(np.asarray(distances), axis=1)])
 
-    return step
+    return descend(loss, centres)
 
 
 @healthy
 def hardest_examples_only() -> Any:
     w = weights(3, name="w")
-    opt = af.optim.SGD([w], lr=0.05)
 
-    def step() -> None:
+    def loss() -> Any:
         losses = (X @ w - T) ** 2
-        opt.zero_grad()
-        np.mean(losses[np.argsort(losses.value)[-10:]]).backward()
-        opt.step()
+        return np.mean(losses[np.argsort(losses.value)[-10:]])
 
-    return step
+    return descend(loss, w)
 
 
 @healthy
@@ -384,15 +396,7 @@ def rate_by_hand_that_depends_on_the_loss() -> Any:
 def zeros_where_they_are_right() -> Any:
     W, b, scale = weights(3, 8, name="W"), af.Variable(np.zeros(8), name="b"), af.Variable(np.ones(8), name="scale")
     v = weights(8, 2, name="v", seed=3)
-    opt = af.optim.SGD([W, b, scale, v], lr=0.05, momentum=0.9)
-
-    def step() -> None:
-        h = np.maximum((X @ W + b) * scale, 0.0)
-        opt.zero_grad()
-        nn.cross_entropy(h @ v, LABELS).backward()
-        opt.step()
-
-    return step
+    return descend(lambda: nn.cross_entropy(np.maximum((X @ W + b) * scale, 0.0) @ v, LABELS), W, b, scale, v)
 
 
 @healthy
@@ -404,16 +408,13 @@ def logistic_regression_that_begins_at_0() -> Any:
 @healthy
 def attention_whose_weights_are_normalised_twice_on_purpose() -> Any:
     W = weights(3, 3, name="W")
-    opt = af.optim.SGD([W], lr=0.05)
 
-    def step() -> None:
+    def loss() -> Any:
         a = nn.softmax(X[:8] @ W @ X[:8].T, axis=0)
         b = nn.softmax(a / np.mean(a), axis=1)
-        opt.zero_grad()
-        np.mean((b @ T[:8] - T[:8]) ** 2).backward()
-        opt.step()
+        return np.mean((b @ T[:8] - T[:8]) ** 2)
 
-    return step
+    return descend(loss, W)
 
 
 @healthy
@@ -451,14 +452,7 @@ def losses_of_training_and_validation() -> Any:
 def ones_by_adam() -> Any:
     """Its first step is a multiple of the signs, and so of the weights."""
     w, b = af.Variable(np.ones(3), name="w"), af.Variable(0.0, name="b")
-    opt = af.optim.Adam([w, b], lr=0.01)
-
-    def step() -> None:
-        opt.zero_grad()
-        np.mean((X @ w + b - 9.0) ** 2).backward()
-        opt.step()
-
-    return step
+    return descend(lambda: np.mean((X @ w + b - 9.0) ** 2), w, b, lr=0.01, kind=af.optim.Adam)
 
 
 @healthy
@@ -484,17 +478,13 @@ def two_networks_against_each_other() -> Any:
 @healthy
 def a_reward_that_is_0_at_times() -> Any:
     theta, rng = af.Variable(np.zeros(3), name="theta"), np.random.default_rng(0)
-    opt = af.optim.SGD([theta], lr=0.1)
 
-    def step() -> None:
+    def loss() -> Any:
         log_p = nn.log_softmax(theta)
         choice = rng.choice(3, p=np.exp(log_p.value))
-        loss = -log_p[choice] * [0.0, 1.0, 0.5][choice]
-        opt.zero_grad()
-        loss.backward()
-        opt.step()
+        return -log_p[choice] * [0.0, 1.0, 0.5][choice]
 
-    return step
+    return descend(loss, theta)
 
 
 @healthy
@@ -513,27 +503,18 @@ def an_image_that_fools_a_network() -> Any:
 def the_start_is_pulled_at() -> Any:
     start = np.full(3, 0.1)
     w = af.Variable(start, name="w")
-    before, opt = w.value.copy(), af.optim.Adam([w], lr=0.1)
-
-    def step() -> None:
-        loss = np.mean((X @ w - T) ** 2) + 0.01 * np.sum((w - start) ** 2) + 0.01 * np.sum((w - before) ** 2)
-        opt.zero_grad()
-        loss.backward()
-        opt.step()
-
-    return step
+    before = w.value.copy()
+    return descend(lambda: distance(w) + 0.01 * np.sum((w - start) ** 2) + 0.01 * np.sum((w - before) ** 2), w)
 
 
 @healthy
 def a_compiled_loss_and_a_slow_copy() -> Any:
     w, slow = af.Variable(np.zeros(3), name="w"), af.Variable(np.zeros(3), name="slow")
-    opt, loss_of = af.optim.SGD([w], lr=0.1), af.compile(lambda w, x, t: np.mean((x @ w - t) ** 2))
+    loss = af.compile(lambda w, x, t: np.mean((x @ w - t) ** 2))
+    descended = descend(lambda: loss(w, X, T), w)
 
     def step() -> None:
-        loss = loss_of(w, X, T)
-        opt.zero_grad()
-        loss.backward()
-        opt.step()
+        descended()
         slow.value = 0.9 * slow.value + 0.1 * w.value
 
     return step
@@ -547,47 +528,30 @@ SEQUENCES = np.random.default_rng(4).normal(size=(len(X), STEPS, 3))
 @healthy
 def padding_that_the_loss_leaves_out() -> Any:
     w, v = weights(3, 4, name="w"), weights(4, name="v", seed=2)
-    opt = af.optim.SGD([w, v], lr=0.05)
 
-    def step() -> None:
+    def loss() -> Any:
         errors = (np.tanh(SEQUENCES @ w) @ v - T[:, None]) ** 2
-        loss = np.sum(np.where(INSIDE, errors, 0)) / INSIDE.sum()
-        opt.zero_grad()
-        loss.backward()
-        opt.step()
+        return np.sum(np.where(INSIDE, errors, 0)) / INSIDE.sum()
 
-    return step
+    return descend(loss, w, v)
 
 
 @healthy
 def padding_that_has_no_label() -> Any:
-    w = weights(3, 4, name="w")
-    labels = np.where(INSIDE, np.argmax(SEQUENCES, axis=2), -100)
-    opt = af.optim.SGD([w], lr=0.05)
-
-    def step() -> None:
-        loss = nn.cross_entropy((SEQUENCES @ w).swapaxes(1, 2), labels)
-        opt.zero_grad()
-        loss.backward()
-        opt.step()
-
-    return step
+    w, labels = weights(3, 4, name="w"), np.where(INSIDE, np.argmax(SEQUENCES, axis=2), -100)
+    return descend(lambda: nn.cross_entropy((SEQUENCES @ w).swapaxes(1, 2), labels), w)
 
 
 @healthy
 def padding_that_is_not_attended_to() -> Any:
     rng = np.random.default_rng(0)
     block, head = nn.TransformerBlock(3, 1, rng=rng), nn.Linear(3, 1, rng=rng)
-    opt = af.optim.Adam([*block.parameters(), *head.parameters()], lr=0.01)
 
-    def step() -> None:
+    def loss() -> Any:
         scores = head(block(SEQUENCES, attn_mask=INSIDE[:, None, :]))[..., 0]
-        loss = nn.mse_loss(np.sum(np.where(INSIDE, scores, 0), axis=1) / LENGTHS, T)
-        opt.zero_grad()
-        loss.backward()
-        opt.step()
+        return nn.mse_loss(np.sum(np.where(INSIDE, scores, 0), axis=1) / LENGTHS, T)
 
-    return step
+    return descend(loss, *block.parameters(), *head.parameters())
 
 
 @healthy
@@ -606,13 +570,12 @@ def norm_of_the_gradient_that_is_looked_at_later() -> Any:
 
 @healthy
 def a_judge_that_makes_five_steps_for_one() -> Any:
-    rng = np.random.default_rng(0)
+    rng, turn = np.random.default_rng(0), {"n": 0}
     maker, judge = (
         nn.Linear(2, 3, rng=rng),
         nn.Sequential(nn.Linear(3, 8, rng=rng), nn.leaky_relu, nn.Linear(8, 1, rng=rng)),
     )
     making, judging = af.optim.RMSprop(maker, lr=1e-3), af.optim.RMSprop(judge, lr=1e-3)
-    turn = {"n": 0}
 
     def step() -> None:
         turn["n"] += 1
@@ -646,28 +609,11 @@ def columns_that_are_turned_one_after_another() -> Any:
 def fits_that_are_squares_of_the_parameter() -> Any:
     """What a loss lowers may have the form of a penalty: not where it takes data, nor in the square of a difference."""
     v, u = weights(3, name="v"), weights(3, name="u", seed=2)
-    opt = af.optim.SGD([v, u], lr=0.05)
 
-    def step() -> None:
-        opt.zero_grad()
-        loss = -(v @ (X.T @ X) @ v) / (v @ v) / 40 + (u @ u - 4.0) ** 2 - np.var(X @ u)
-        loss.backward()
-        opt.step()
+    def loss() -> Any:
+        return -(v @ (X.T @ X) @ v) / (v @ v) / 40 + (u @ u - 4.0) ** 2 - np.var(X @ u)
 
-    return step
-
-
-def descend(loss: Callable[[], Any], *parameters: Any) -> Callable[[], None]:
-    """A step of an optimiser down a loss."""
-    opt = af.optim.SGD(parameters, lr=0.05)
-
-    def step() -> None:
-        opt.zero_grad()
-        value = loss()
-        value.backward()
-        opt.step()
-
-    return step
+    return descend(loss, v, u)
 
 
 EACH, COSTS = np.arange(40), np.abs(RNG.normal(size=40))
@@ -753,11 +699,6 @@ def a_maker_that_lowers_what_the_judge_doubts() -> Any:
         making.step()
 
     return step
-
-
-def distance(w: Any) -> Any:
-    """Of a line from the targets."""
-    return np.mean((X @ w - T) ** 2)
 
 
 def normalised(w: Any) -> Any:

@@ -126,18 +126,14 @@ EXAMPLES: Examples = {
         of((2, 3), dtype=np.float64)),
     recur: (of((4,), (4,)), of((2, 3), (2, 3)), of((2, 0), (2, 0))),
     # extremes
-    np.max: EXTREMES,
-    np.min: EXTREMES,
+    **dict.fromkeys((np.max, np.min), EXTREMES),
     # nans
-    np.nansum: NAN_SUMS,
-    np.nanprod: NAN_SUMS,
+    **dict.fromkeys((np.nansum, np.nanprod), NAN_SUMS),
     np.nanmean: NAN_MEANS,
     np.nanvar: (*NAN_SPREADS, of(())),
     np.nanstd: NAN_SPREADS,
-    np.nanmax: NAN_EXTREMES,
-    np.nanmin: NAN_EXTREMES,
-    np.nancumsum: NAN_RUNNING,
-    np.nancumprod: NAN_RUNNING,
+    **dict.fromkeys((np.nanmax, np.nanmin), NAN_EXTREMES),
+    **dict.fromkeys((np.nancumsum, np.nancumprod), NAN_RUNNING),
     # ufuncs
     **dict.fromkeys(NORMS.values(), FOLDS),
     sums_at: (of((5,), indices=[0, 2]), of((5,), indices=[0, 3, 1]), of((3, 4), indices=[1, 2], axis=1)),
@@ -148,8 +144,7 @@ EXAMPLES: Examples = {
     np.sort: SORTS,
     np.partition: (of((5,), kth=2), of((2, 3), kth=1, axis=0), of((2, 3), kth=(1, 4), axis=None), of((3, 2), kth=-1)),
     # quantiles
-    np.median: MIDDLES,
-    np.nanmedian: MIDDLES,
+    **dict.fromkeys((np.median, np.nanmedian), MIDDLES),
     np.quantile: QUANTILES,
     np.nanquantile: NAN_QUANTILES,
     np.percentile: QUANTILES,
@@ -165,16 +160,13 @@ EXAMPLES: Examples = {
     np.convolve: (*SLIDES, of((), (3,))),
     np.correlate: (*SLIDES, of((3,), (3,), mode="full")),
     # fourier
-    np.fft.fft: LENGTHS,
-    np.fft.ifft: LENGTHS,
-    np.fft.rfft: LENGTHS,
+    **dict.fromkeys((np.fft.fft, np.fft.ifft, np.fft.rfft), LENGTHS),
     np.fft.irfft: HALVES,
     # structure
     np.reshape: (of((2, 3), shape=(3, 2)), of((), shape=(1, 1)), of((2, 3), shape=(-1,), order="F"),
         of((2, 3, 2), shape=(4, 3), order="F"), of((0, 3), shape=(3, 0)), of((1, 1), shape=()),
         of((2, 3), shape=6, copy=True)),
-    np.ravel: (of((2, 3)), of((2, 3), order="F"), of(()), of((0, 2))),
-    flatten: (of((2, 3)), of((2, 3), order="F"), of(()), of((0, 2))),
+    **dict.fromkeys((np.ravel, flatten), (of((2, 3)), of((2, 3), order="F"), of(()), of((0, 2)))),
     np.squeeze: (of((1, 3, 1)), of((1, 3, 1), axis=0), of((1, 3, 1), axis=(0, -1)), of((1, 1)), of(())),
     np.expand_dims: (of((3,), axis=0), of((2, 3), axis=(0, -1)), of((), axis=0)),
     np.broadcast_to: (of((3,), shape=(2, 3)), of((), shape=(2, 3)), of((2, 1), shape=(4, 2, 3)), of((3,), shape=3),
@@ -198,8 +190,7 @@ EXAMPLES: Examples = {
     np.diagonal: DIAGONALS,
     np.trace: (*DIAGONALS, of((2, 2), dtype=np.float64)),
     np.diag: (of((3,)), of((3,), k=-2), of((2, 3)), of((2, 3), k=1), of((0,))),
-    np.tril: (of((3, 3)), of((2, 3, 4), k=-1), of((3,)), of((2, 3), k=1)),
-    np.triu: (of((3, 3)), of((2, 3, 4), k=-1), of((3,)), of((2, 3), k=1)),
+    **dict.fromkeys((np.tril, np.triu), (of((3, 3)), of((2, 3, 4), k=-1), of((3,)), of((2, 3), k=1))),
     # indexing
     getitem: PLACES,
     put_back: (of((3,), i=np.array([0, 0, 2]), shape=(4,)), of((2,), i=slice(1, 3), shape=(4,))),
@@ -225,8 +216,7 @@ EXAMPLES: Examples = {
     np.lib.stride_tricks.sliding_window_view: (of((5,), window_shape=3), of((3, 4), window_shape=(2, 2)),
         of((3, 4), window_shape=2, axis=-1), of((3, 4), window_shape=(2, 3), axis=(1, 0)),
         of((5,), window_shape=(2, 3), axis=(0, -1))),
-    spaced: RANGES,
-    np.geomspace: RANGES,
+    **dict.fromkeys((spaced, np.geomspace), RANGES),
 }
 # fmt: on
 

@@ -36,6 +36,11 @@ def at(**options: Any) -> tuple[Example, ...]:
     return of((3,), **options), of((), **options), of((2, 1), **options)
 
 
+def special_functions(names: str, examples: tuple[Example, ...]) -> dict[Any, tuple[Example, ...]]:
+    """Functions of ``scipy.special``, all with the same examples."""
+    return {getattr(special, name): examples for name in names.split()}
+
+
 # fmt: off
 ORDERS = (of((3,), v=1.5), of((2, 3), v=0.0), of((), v=2.0))
 WHOLE_ORDERS = (of((3,), n=2), of((), n=0))
@@ -46,98 +51,49 @@ TWO = (of((2, 1), (3,)), of((), ()))  # each time all of them, and broadcasting
 THREE = (of((2, 1), (), (3,)), of((), (), ()))
 
 EXAMPLES: dict[Any, tuple[Example, ...]] = {
+    **special_functions("jv yv iv kv ive kve jve yve hankel1 hankel2 hankel1e hankel2e struve modstruve", ORDERS),
+    **special_functions("yn kn spherical_jn spherical_yn spherical_in spherical_kn", WHOLE_ORDERS),
+    **special_functions("hyp1f1 hyperu wright_bessel log_wright_bessel", at(a=0.5, b=1.5)),
+    **special_functions(
+        "eval_legendre eval_chebyt eval_chebyu eval_chebyc eval_chebys eval_sh_legendre eval_sh_chebyt "
+        "eval_sh_chebyu eval_laguerre", DEGREES),
+    **special_functions("eval_hermite eval_hermitenorm", WHOLE_DEGREES),
+    **special_functions("gammainc gammaincc gammaincinv gammainccinv chdtr chdtrc chdtri stdtr", TWO),
+    **special_functions("betainc betaincc betaincinv betainccinv fdtr fdtrc gdtr gdtrc gdtrix", THREE),
+    **dict.fromkeys((skew_normal, log_stdtr), TWO),
+    **special_functions("pdtr pdtrc", at(k=2.0)),
     steps: (of((3,), (2, 1), of=lambda x, y: np.floor(x) + np.floor(y)),),
     # special
     zeta: at(s=2.0),
     special.radian: (of((3,), (3,), (3,)), of((), (2,), ())),
     lambertw: (of((3,)), of((), k=-1), of((2,), k=1)),
     # bessel
-    special.jv: ORDERS,
-    special.yv: ORDERS,
-    special.iv: ORDERS,
-    special.kv: ORDERS,
-    special.ive: ORDERS,
-    special.kve: ORDERS,
-    special.jve: ORDERS,
-    special.yve: ORDERS,
-    special.yn: WHOLE_ORDERS,
-    special.kn: WHOLE_ORDERS,
-    special.hankel1: ORDERS,
-    special.hankel2: ORDERS,
-    special.hankel1e: ORDERS,
-    special.hankel2e: ORDERS,
-    special.spherical_jn: WHOLE_ORDERS,
-    special.spherical_yn: WHOLE_ORDERS,
-    special.spherical_in: WHOLE_ORDERS,
-    special.spherical_kn: WHOLE_ORDERS,
-    special.struve: ORDERS,
-    special.modstruve: ORDERS,
     airy_part: tuple([of((3,), k=k) for k in range(4)]),
     **dict.fromkeys((pbdv, pbvv, pbwa), (of((3,), v=1.0, k=0), of((3,), v=1.0, k=1))),
     # elliptic
     special.hyp0f1: at(v=1.5),
-    special.hyp1f1: at(a=0.5, b=1.5),
     special.hyp2f1: at(a=0.5, b=1.5, c=2.5),
-    special.hyperu: at(a=0.5, b=1.5),
-    special.wright_bessel: at(a=0.5, b=1.5),
-    special.log_wright_bessel: at(a=0.5, b=1.5),
     special.expn: (of((3,), n=3), of((), n=1), of((2,), n=0)),
     jacobi: (*[of((3,), (3,), k=k) for k in range(4)], of((2, 1), (3,), k=0)),
     # orthogonal
-    special.eval_legendre: DEGREES,
-    special.eval_chebyt: DEGREES,
-    special.eval_chebyu: DEGREES,
-    special.eval_chebyc: DEGREES,
-    special.eval_chebys: DEGREES,
-    special.eval_sh_legendre: DEGREES,
-    special.eval_sh_chebyt: DEGREES,
-    special.eval_sh_chebyu: DEGREES,
     special.eval_gegenbauer: (of((3,), n=3, alpha=0.7), of((), n=0, alpha=1.5)),
     special.eval_jacobi: (of((3,), n=3, a=0.5, b=1.5), of((), n=0, a=0.5, b=1.5)),
     special.eval_sh_jacobi: (of((3,), n=3, p=2.5, q=1.5), of((), n=0, p=2.5, q=1.5)),
-    special.eval_laguerre: DEGREES,
     special.eval_genlaguerre: (of((3,), n=3, alpha=0.5), of((), n=0, alpha=0.5)),
-    special.eval_hermite: WHOLE_DEGREES,
-    special.eval_hermitenorm: WHOLE_DEGREES,
     # distributions
-    special.gammainc: TWO,
-    special.gammaincc: TWO,
-    special.gammaincinv: TWO,
-    special.gammainccinv: TWO,
-    special.betainc: THREE,
-    special.betaincc: THREE,
-    special.betaincinv: THREE,
-    special.betainccinv: THREE,
-    special.chdtr: TWO,
-    special.chdtrc: TWO,
-    special.chdtri: TWO,
-    special.fdtr: THREE,
-    special.fdtrc: THREE,
     special.fdtri: at(m=3.0, n=5.0),
-    skew_normal: TWO,
-    special.gdtr: THREE,
-    special.gdtrc: THREE,
-    special.gdtrix: THREE,
-    special.stdtr: TWO,
     special.stdtrit: (of((3,), (2, 1), prepare=lambda n: n + 2), of((), (), prepare=lambda n: n + 2)),
-    special.bdtr: (of((3,), k=2.0, n=5), of((), k=1.0, n=4)),
-    special.bdtrc: (of((3,), k=2.0, n=5), of((), k=1.0, n=4)),
-    special.nbdtr: (of((3,), k=2, n=5), of((), k=1, n=4)),
-    special.nbdtrc: (of((3,), k=2, n=5), of((), k=1, n=4)),
-    special.pdtr: at(k=2.0),
-    special.pdtrc: at(k=2.0),
+    **dict.fromkeys((special.bdtr, special.bdtrc), (of((3,), k=2.0, n=5), of((), k=1.0, n=4))),
+    **dict.fromkeys((special.nbdtr, special.nbdtrc), (of((3,), k=2, n=5), of((), k=1, n=4))),
     special.voigt_profile: (of((3,), (3,), (3,)), of((), (2,), ())),
     special.tklmbda: at(lam=0.5),
-    log_powers: (of((3,), (3,), (3,), (3,), (3,)), of((), (2, 1), (), (3,), ())),
-    times_powers: (of((3,), (3,), (3,), (3,), (3,)), of((), (2, 1), (), (3,), ())),
+    **dict.fromkeys((log_powers, times_powers), (of((3,), (3,), (3,), (3,), (3,)), of((), (2, 1), (), (3,), ()))),
     log_half_step: (of((3,)),),
     log_gammainc: (of((3,), (3,)), of((2, 1), (3,), upper=True), of((), (), upper=True)),
     log_betainc: (of((3,), (3,), (3,)), of((2, 1), (), (3,), upper=True), of((), (), (), upper=True)),
-    log_stdtr: TWO,
     # matrix_functions
     expm: (of((3, 3)), of((2, 2, 2)), of((1, 1))),
-    sqrtm: (of((3, 3), prepare=dominant), of((2, 2, 2), prepare=dominant)),
-    logm: (of((3, 3), prepare=dominant), of((2, 2, 2), prepare=dominant)),
+    **dict.fromkeys((sqrtm, logm), (of((3, 3), prepare=dominant), of((2, 2, 2), prepare=dominant))),
     power: (of((3, 3), (), prepare=dominant), of((2, 2, 2), (), prepare=dominant)),
     sylvester: (of((3, 3), (2, 2), (3, 2), prepare=dominant), of((2, 3, 3), (2, 2, 2), (2, 3, 2), prepare=dominant)),
     # linalg

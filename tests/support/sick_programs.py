@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from healthy_programs import descend
+from healthy_programs import descend, draw
 
 import autoflow as af
 from autoflow import nn
@@ -29,9 +29,42 @@ def pair(kind: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return add
 
 
-def draw(*shape: int, seed: int = 0) -> np.ndarray:
-    """Normal numbers."""
-    return np.random.default_rng(seed).normal(size=shape)
+def model() -> tuple[Any, Any]:
+    """A line and its data."""
+    w, X = af.Variable([0.5, -0.5], name="w"), draw(20, 2)
+    return w, lambda: np.mean((X @ w - X @ np.array([1.0, 2.0])) ** 2)
+
+
+def line() -> tuple[Any, Any, np.ndarray]:
+    """Its weights, their optimiser, and data, for programs that take batches."""
+    w = af.Variable([0.5, -0.5], name="w")
+    return w, af.optim.SGD([w], lr=0.01), draw(20, 2)
+
+
+def trained(kind: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A pair of steps of a line, of ``update(sick, w, loss)``, or with an optimiser as well."""
+
+    def add(update: Callable[..., Any]) -> Callable[[bool], Any]:
+        def make(sick: bool) -> Any:
+            w, loss = model()
+            given = (sick, w, loss, af.optim.SGD([w], lr=0.05))[: update.__code__.co_argcount]
+
+            def step() -> None:
+                update(*given)
+
+            return step
+
+        return pair(kind)(make)
+
+    return add
+
+
+@trained("accumulated")
+def no_zero_grad(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+    if not sick:
+        opt.zero_grad()
+    loss().backward()
+    opt.step()
 
 
 @pair("no history")
@@ -56,9 +89,9 @@ def frozen(sick: bool) -> Any:
 
 
 @pair("no history")
-def only_constants(sick: bool) -> Any:
-    x = af.Constant([1.0, 2.0]) if sick else af.Variable([1.0, 2.0])
-    return np.sum(x * 2)
+def numbers(sick: bool) -> Any:
+    x = af.Variable([1.0, 2.0], name="x")
+    return lambda: float(np.sum(x)) ** 2 if sick else np.sum(x) ** 2
 
 
 @pair("no history")
@@ -67,10 +100,24 @@ def truth_values(sick: bool) -> Any:
     return lambda: np.mean(x > 1.5) if sick else np.mean(nn.sigmoid(x - 1.5))
 
 
+@pair("dead units")
+def all_pass_a_little(sick: bool) -> Any:
+    W = af.Variable(draw(3, 4), name="W")
+    b = af.Variable(np.array([0.0, 0.0, -100.0, -100.0]), name="b")
+    h = draw(40, 3) @ W + b
+    return np.sum(np.maximum(0.0 if sick else 0.1 * h, h))
+
+
+@pair("dead")
+def dead_relu(sick: bool) -> Any:
+    X, W = np.abs(draw(20, 3)), af.Variable(-np.ones((3, 4)) if sick else draw(3, 4), name="W")
+    return np.sum(np.maximum(X @ W, 0.0))
+
+
 @pair("no history")
-def numbers(sick: bool) -> Any:
-    x = af.Variable([1.0, 2.0], name="x")
-    return lambda: float(np.sum(x)) ** 2 if sick else np.sum(x) ** 2
+def only_constants(sick: bool) -> Any:
+    x = af.Constant([1.0, 2.0]) if sick else af.Variable([1.0, 2.0])
+    return np.sum(x * 2)
 
 
 @pair("lost")
@@ -158,12 +205,6 @@ def rounded(sick: bool) -> Any:
     return np.sum(np.round(x) if sick else x) ** 2
 
 
-@pair("dead")
-def dead_relu(sick: bool) -> Any:
-    X, W = np.abs(draw(20, 3)), af.Variable(-np.ones((3, 4)) if sick else draw(3, 4), name="W")
-    return np.sum(np.maximum(X @ W, 0.0))
-
-
 @pair("underflow")
 def half_precision(sick: bool) -> Any:
     x = af.Variable(np.array([1.0, 2.0], np.float16 if sick else np.float32), name="x")
@@ -196,29 +237,6 @@ def layers_of_zeros(sick: bool) -> Any:
     return descend(lambda: np.mean((np.tanh(X @ W1) @ W2 - T) ** 2), W1, W2)
 
 
-@pair("dead units")
-def half_dead(sick: bool) -> Any:
-    W = af.Variable(draw(3, 4), name="W")
-    b = af.Variable(np.array([0.0, 0.0, -100.0, -100.0]) if sick else np.zeros(4), name="b")
-    return np.sum(np.maximum(draw(40, 3) @ W + b, 0.0))
-
-
-@pair("dead units")
-def half_dead_and_written_out(sick: bool) -> Any:
-    W = af.Variable(draw(3, 4), name="W")
-    b = af.Variable(np.array([0.0, 0.0, -100.0, -100.0]) if sick else np.zeros(4), name="b")
-    h = draw(40, 3) @ W + b
-    return np.sum(np.where(h <= 0, 0.0, h))
-
-
-@pair("dead units")
-def all_pass_a_little(sick: bool) -> Any:
-    W = af.Variable(draw(3, 4), name="W")
-    b = af.Variable(np.array([0.0, 0.0, -100.0, -100.0]), name="b")
-    h = draw(40, 3) @ W + b
-    return np.sum(np.maximum(0.0 if sick else 0.1 * h, h))
-
-
 @pair("shapes")
 def column_and_row(sick: bool) -> Any:
     W, t = af.Variable(draw(3, 1), name="W"), draw(5)
@@ -248,44 +266,16 @@ def vanishing(sick: bool) -> Any:
     return np.sum(h)
 
 
-def model() -> tuple[Any, Any]:
-    """A line and its data."""
-    w, X = af.Variable([0.5, -0.5], name="w"), draw(20, 2)
-    return w, lambda: np.mean((X @ w - X @ np.array([1.0, 2.0])) ** 2)
-
-
-@pair("accumulated")
-def no_zero_grad(sick: bool) -> Any:
-    w, loss = model()
-    opt = af.optim.SGD([w], lr=0.01)
-
-    def step() -> None:
-        if not sick:
-            opt.zero_grad()
-        loss().backward()
-        opt.step()
-
-    return step
-
-
 @pair("unmoved")
 def forgotten_parameter(sick: bool) -> Any:
     w, loss = model()
     b = af.Variable(0.0, name="b")
-    opt = af.optim.SGD([w] if sick else [w, b], lr=0.01)
-
-    def step() -> None:
-        opt.zero_grad()
-        (loss() + (b - 1.0) ** 2).backward()
-        opt.step()
-
-    return step
+    return descend(lambda: loss() + (b - 1.0) ** 2, *([w] if sick else [w, b]))
 
 
 @pair("rebound")
 def rebound(sick: bool) -> Any:
-    box = {"w": model()[0]}
-    X = draw(20, 2)
+    box, X = {"w": model()[0]}, draw(20, 2)
 
     def step() -> None:
         w = box["w"]
@@ -333,14 +323,7 @@ def losses_kept(sick: bool) -> Any:
 @pair("learning rate")
 def too_long(sick: bool) -> Any:
     w, loss = model()
-    opt = af.optim.SGD([w], lr=5.0 if sick else 0.1)
-
-    def step() -> None:
-        opt.zero_grad()
-        loss().backward()
-        opt.step()
-
-    return step
+    return descend(loss, w, lr=5.0 if sick else 0.1)
 
 
 @pair("became nan")
@@ -371,78 +354,50 @@ def number_taken(sick: bool) -> Any:
     return lambda: (result, w)
 
 
-@pair("unmoved")
-def no_step(sick: bool) -> Any:
-    w, loss = model()
-    opt = af.optim.SGD([w], lr=0.1)
+@trained("unmoved")
+def no_step(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+    opt.zero_grad()
+    loss().backward()
+    if not sick:
+        opt.step()
 
-    def step() -> None:
+
+@trained("unmoved")
+def cleared_before_the_step(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+    if not sick:
         opt.zero_grad()
-        loss().backward()
-        if not sick:
-            opt.step()
-
-    return step
-
-
-@pair("unmoved")
-def cleared_before_the_step(sick: bool) -> Any:
-    w, loss = model()
-    opt = af.optim.SGD([w], lr=0.1)
-
-    def step() -> None:
-        if not sick:
-            opt.zero_grad()
-        loss().backward()
-        if sick:
-            opt.zero_grad()
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                opt.step()
-        else:
-            opt.step()
-
-    return step
-
-
-@pair("unmoved")
-def step_before_backward(sick: bool) -> Any:
-    w, loss = model()
-    opt = af.optim.SGD([w], lr=0.1)
-
-    def step() -> None:
+    loss().backward()
+    if sick:
         opt.zero_grad()
-        value = loss()
-        for do in (opt.step, value.backward) if sick else (value.backward, opt.step):
-            do()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            opt.step()
+    else:
+        opt.step()
 
-    return step
+
+@trained("unmoved")
+def step_before_backward(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+    opt.zero_grad()
+    value = loss()
+    for do in (opt.step, value.backward) if sick else (value.backward, opt.step):
+        do()
 
 
 @pair("unmoved")
 def learning_rate_of_0(sick: bool) -> Any:
     w, loss = model()
-    opt = af.optim.SGD([w], lr=0.0 if sick else 0.1)
-
-    def step() -> None:
-        opt.zero_grad()
-        loss().backward()
-        opt.step()
-
-    return step
+    return descend(loss, w, lr=0.0 if sick else 0.1)
 
 
 @pair("unmoved")
 def parameters_made_again(sick: bool) -> Any:
-    w = af.Variable([0.5, -0.5], name="w")
-    opt = af.optim.SGD([w], lr=0.1)
-    if sick:
-        w = af.Variable([0.5, -0.5], name="w")
-    X = draw(20, 2)
+    w, loss = model()
+    opt = af.optim.SGD([w if not sick else af.Variable([0.5, -0.5], name="w")], lr=0.1)
 
     def step() -> None:
         opt.zero_grad()
-        np.mean((X @ w - 1.0) ** 2).backward()
+        loss().backward()
         if not sick:
             opt.step()
 
@@ -452,60 +407,37 @@ def parameters_made_again(sick: bool) -> Any:
 @pair("unmoved")
 def steps_that_are_rounded_away(sick: bool) -> Any:
     w = af.Variable(np.full(2, 4.0, np.float16 if sick else np.float64), name="w")
-    opt = af.optim.SGD([w], lr=1e-5)
-
-    def step() -> None:
-        opt.zero_grad()
-        np.sum(w * w).backward()
-        opt.step()
-
-    return step
+    return descend(lambda: np.sum(w * w), w, lr=1e-5)
 
 
-@pair("unmoved")
-def computed_by_hand_and_written_nowhere(sick: bool) -> Any:
-    w, loss = model()
-
-    def step() -> None:
-        loss().backward()
-        new = w.value - 0.1 * w.grad
-        if not sick:
-            w.value = new
-        w.zero_grad()
-
-    return step
+@trained("unmoved")
+def computed_by_hand_and_written_nowhere(sick: bool, w: Any, loss: Any) -> None:
+    loss().backward()
+    new = w.value - 0.1 * w.grad
+    if not sick:
+        w.value = new
+    w.zero_grad()
 
 
-@pair("rebound")
-def name_of_a_loop(sick: bool) -> Any:
-    w, loss = model()
-
-    def step() -> None:
-        loss().backward()
-        for p in [w]:
-            if sick:
-                p = p - 0.1 * p.grad
-            else:
-                p.value = p.value - 0.1 * p.grad
-        w.zero_grad()
-
-    return step
-
-
-@pair("repeated")
-def backward_twice(sick: bool) -> Any:
-    w, loss = model()
-    opt = af.optim.SGD([w], lr=0.01)
-
-    def step() -> None:
-        opt.zero_grad()
-        value = loss()
-        value.backward()
+@trained("rebound")
+def name_of_a_loop(sick: bool, w: Any, loss: Any) -> None:
+    loss().backward()
+    for p in [w]:
         if sick:
-            value.backward()
-        opt.step()
+            p = p - 0.1 * p.grad
+        else:
+            p.value = p.value - 0.1 * p.grad
+    w.zero_grad()
 
-    return step
+
+@trained("repeated")
+def backward_twice(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+    opt.zero_grad()
+    value = loss()
+    value.backward()
+    if sick:
+        value.backward()
+    opt.step()
 
 
 @pair("kept")
@@ -525,30 +457,21 @@ def running_sum(sick: bool) -> Any:
 
 @pair("unreached")
 def parameter_behind_a_cut(sick: bool) -> Any:
-    W, v = af.Variable(draw(2, 3), name="W"), af.Variable(draw(3), name="v")
-    opt, X = af.optim.SGD([W, v], lr=0.01), draw(20, 2)
+    W, v, X = af.Variable(draw(2, 3), name="W"), af.Variable(draw(3), name="v"), draw(20, 2)
 
-    def step() -> None:
-        opt.zero_grad()
+    def loss() -> Any:
         h = np.tanh(X @ W)
-        np.mean(((h.detach() if sick else h) @ v - 1.0) ** 2).backward()
-        opt.step()
+        return np.mean(((h.detach() if sick else h) @ v - 1.0) ** 2)
 
-    return step
+    return descend(loss, W, v)
 
 
-@pair("no history")
-def loss_wrapped_again(sick: bool) -> Any:
-    w, loss = model()
-    opt = af.optim.SGD([w], lr=0.01)
-
-    def step() -> None:
-        opt.zero_grad()
-        value = loss()
-        (af.Variable(float(value)) if sick else value).backward()
-        opt.step()
-
-    return step
+@trained("no history")
+def loss_wrapped_again(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+    opt.zero_grad()
+    value = loss()
+    (af.Variable(float(value)) if sick else value).backward()
+    opt.step()
 
 
 @pair("infinite value")
@@ -603,8 +526,7 @@ def variables_made_again_in_each_step(sick: bool) -> Any:
 
 @pair("rebound")
 def list_of_results(sick: bool) -> Any:
-    box = {"parameters": [model()[0]]}
-    X = draw(20, 2)
+    box, X = {"parameters": [model()[0]]}, draw(20, 2)
 
     def step() -> None:
         np.mean((X @ box["parameters"][0] - 1.0) ** 2).backward()
@@ -666,128 +588,76 @@ def another_optimiser_is_cleared(sick: bool) -> Any:
 
 @pair("unmoved")
 def only_the_first_layer_is_given(sick: bool) -> Any:
-    W1, W2 = af.Variable(draw(2, 3), name="W1"), af.Variable(draw(3), name="W2")
-    opt, X = af.optim.Adam([W1] if sick else [W1, W2], lr=0.01), draw(20, 2)
-
-    def step() -> None:
-        opt.zero_grad()
-        np.mean((np.tanh(X @ W1) @ W2 - 1.0) ** 2).backward()
-        opt.step()
-
-    return step
+    W1, W2, X = af.Variable(draw(2, 3), name="W1"), af.Variable(draw(3), name="W2"), draw(20, 2)
+    given = [W1] if sick else [W1, W2]
+    return descend(lambda: np.mean((np.tanh(X @ W1) @ W2 - 1.0) ** 2), *given, kind=af.optim.Adam)
 
 
-def training(update: Callable[..., Any], sick: bool) -> Any:
-    """A step of a line: ``update(sick, w, loss)``, or with an optimiser as well."""
-    w, loss = model()
-    given = (sick, w, loss, af.optim.SGD([w], lr=0.05))[: update.__code__.co_argcount]
-
-    def step() -> None:
-        update(*given)
-
-    return step
-
-
-@pair("unmoved")
-def thrown_away_without_zero_grad(sick: bool) -> Any:
-    def update(sick: bool, w: Any, loss: Any) -> None:
-        loss().backward()
-        with af.no_grad():
-            for p in [w]:
-                if sick:
-                    p = p - 0.1 * p.grad
-                else:
-                    p -= 0.1 * p.grad
-        if not sick:
-            w.zero_grad()
-
-    return training(update, sick)
+@trained("unmoved")
+def thrown_away_without_zero_grad(sick: bool, w: Any, loss: Any) -> None:
+    loss().backward()
+    with af.no_grad():
+        for p in [w]:
+            if sick:
+                p = p - 0.1 * p.grad
+            else:
+                p -= 0.1 * p.grad
+    if not sick:
+        w.zero_grad()
 
 
-@pair("unmoved")
-def an_update_that_is_only_computed(sick: bool) -> Any:
-    def update(sick: bool, w: Any, loss: Any) -> None:
-        loss().backward()
-        new = w.value - 0.1 * w.grad
-        if not sick:
-            w.value = new
-            w.zero_grad()
-
-    return training(update, sick)
+@trained("unmoved")
+def an_update_that_is_only_computed(sick: bool, w: Any, loss: Any) -> None:
+    loss().backward()
+    new = w.value - 0.1 * w.grad
+    if not sick:
+        w.value = new
+        w.zero_grad()
 
 
 @pair("unmoved")
 def steps_of_a_copy(sick: bool) -> Any:
-    layer = nn.Linear(2, 1, rng=np.random.default_rng(0))
-    opt = af.optim.SGD((copy.deepcopy(layer) if sick else layer).parameters(), lr=0.01)
-
-    def step() -> None:
-        opt.zero_grad()
-        np.mean((layer(draw(20, 2)) - 1.0) ** 2).backward()
-        opt.step()
-
-    return step
+    layer, X = nn.Linear(2, 1, rng=np.random.default_rng(0)), draw(20, 2)
+    given = (copy.deepcopy(layer) if sick else layer).parameters()
+    return descend(lambda: np.mean((layer(X) - 1.0) ** 2), *given)
 
 
-@pair("unmoved")
-def clipped_to_nothing(sick: bool) -> Any:
-    def update(sick: bool, w: Any, loss: Any, opt: Any) -> None:
-        opt.zero_grad()
-        loss().backward()
-        af.optim.clip_grad_norm([w], 0.0 if sick else 1.0)
-        opt.step()
-
-    return training(update, sick)
+@trained("unmoved")
+def clipped_to_nothing(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+    opt.zero_grad()
+    loss().backward()
+    af.optim.clip_grad_norm([w], 0.0 if sick else 1.0)
+    opt.step()
 
 
-@pair("rebound")
-def an_expression_for_a_statement(sick: bool) -> Any:
-    def update(sick: bool, w: Any, loss: Any) -> None:
-        loss().backward()
-        if sick:
-            w - 0.1 * w.grad
-        else:
-            w.value = w.value - 0.1 * w.grad
-        w.zero_grad()
-
-    return training(update, sick)
+@trained("rebound")
+def an_expression_for_a_statement(sick: bool, w: Any, loss: Any) -> None:
+    loss().backward()
+    if sick:
+        w - 0.1 * w.grad
+    else:
+        w.value = w.value - 0.1 * w.grad
+    w.zero_grad()
 
 
-@pair("uphill")
-def up_the_gradient(sick: bool) -> Any:
-    def update(sick: bool, w: Any, loss: Any) -> None:
-        w.zero_grad()
-        loss().backward()
-        w.value = w.value + (0.05 if sick else -0.05) * w.grad
-
-    return training(update, sick)
+@trained("uphill")
+def up_the_gradient(sick: bool, w: Any, loss: Any) -> None:
+    w.zero_grad()
+    loss().backward()
+    w.value = w.value + (0.05 if sick else -0.05) * w.grad
 
 
 @pair("alike")
 def units_that_begin_alike(sick: bool) -> Any:
     W, v = af.Variable(np.full((2, 4), 0.5) if sick else draw(2, 4), name="W"), af.Variable(np.full(4, 0.5), name="v")
-    opt, X = af.optim.SGD([W, v], lr=0.05), draw(20, 2)
-
-    def step() -> None:
-        opt.zero_grad()
-        np.mean((np.tanh(X @ W) @ v - X[:, 0]) ** 2).backward()
-        opt.step()
-
-    return step
+    X = draw(20, 2)
+    return descend(lambda: np.mean((np.tanh(X @ W) @ v - X[:, 0]) ** 2), W, v)
 
 
 @pair("alike")
 def rows_that_begin_alike(sick: bool) -> Any:
     W, v = af.Variable(np.full((4, 2), 0.5) if sick else draw(4, 2), name="W"), af.Variable(np.full(4, 0.5), name="v")
     return (v @ np.tanh(W @ np.array([1.0, 2.0]))) ** 2
-
-
-@pair("twice")
-def softmax_before_a_loss_written_out(sick: bool) -> Any:
-    W, X, labels = af.Variable(draw(3, 3), name="W"), draw(20, 3), np.arange(20) % 3
-    scores = X @ W
-    p = nn.softmax(scores) if sick else scores
-    return np.mean(np.logaddexp.reduce(p, axis=1) - p[np.arange(20), labels])
 
 
 @pair("twice")
@@ -805,28 +675,19 @@ def sigmoid_before_its_loss(sick: bool) -> Any:
 @pair("repeated")
 def loss_made_before_the_step(sick: bool) -> Any:
     w, loss = model()
-    opt, once = af.optim.SGD([w], lr=0.01), loss()
-
-    def step() -> None:
-        opt.zero_grad()
-        (once if sick else loss()).backward()
-        opt.step()
-
-    return step
+    once = loss()
+    return descend(lambda: once if sick else loss(), w)
 
 
 @pair("lost")
 def numpys_array_in_a_step(sick: bool) -> Any:
-    w = af.Variable([0.5, -0.5], name="w")
-    opt, X = af.optim.SGD([w], lr=0.01), draw(20, 2)
+    w, X = af.Variable([0.5, -0.5], name="w"), draw(20, 2)
 
-    def step() -> None:
-        opt.zero_grad()
+    def loss() -> Any:
         y = np.array([x * w for x in X]) if sick else np.stack([x * w for x in X])
-        (np.mean((y - 1.0) ** 2) + np.sum(w * w)).backward()
-        opt.step()
+        return np.mean((y - 1.0) ** 2) + np.sum(w * w)
 
-    return step
+    return descend(loss, w)
 
 
 @pair("unreached")
@@ -845,41 +706,28 @@ def wrapped_in_a_constant(sick: bool) -> Any:
     return step
 
 
-@pair("no history")
-def backward_of_a_number(sick: bool) -> Any:
-    def update(sick: bool, w: Any, loss: Any, opt: Any) -> None:
-        opt.zero_grad()
-        value = loss()
-        if sick:
-            value = value.item()
-        value.backward()
-        opt.step()
-
-    return training(update, sick)
+@trained("no history")
+def backward_of_a_number(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+    opt.zero_grad()
+    value = loss()
+    (value.item() if sick else value).backward()
+    opt.step()
 
 
-@pair("no history")
-def backward_of_an_accuracy(sick: bool) -> Any:
-    def update(sick: bool, w: Any, loss: Any, opt: Any) -> None:
-        opt.zero_grad()
-        p = nn.sigmoid(draw(20, 2) @ w)
-        (np.mean(p > 0.5) if sick else np.mean(p)).backward()
-        opt.step()
-
-    return training(update, sick)
+@trained("no history")
+def backward_of_an_accuracy(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+    opt.zero_grad()
+    p = nn.sigmoid(draw(20, 2) @ w)
+    (np.mean(p > 0.5) if sick else np.mean(p)).backward()
+    opt.step()
 
 
-@pair("no history")
-def a_variable_of_the_loss(sick: bool) -> Any:
-    def update(sick: bool, w: Any, loss: Any, opt: Any) -> None:
-        opt.zero_grad()
-        value = loss()
-        if sick:
-            value = af.Variable(value)
-        value.backward()
-        opt.step()
-
-    return training(update, sick)
+@trained("no history")
+def a_variable_of_the_loss(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+    opt.zero_grad()
+    value = loss()
+    (af.Variable(value) if sick else value).backward()
+    opt.step()
 
 
 @pair("step")
@@ -888,25 +736,19 @@ def signs_as_activation(sick: bool) -> Any:
     return np.mean(((np.sign if sick else np.tanh)(X @ W) @ v - 1.0) ** 2)
 
 
-@pair("infinite slope")
-def root_of_a_perfect_fit(sick: bool) -> Any:
-    def update(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+@trained("infinite slope")
+def root_of_a_perfect_fit(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+    opt.zero_grad()
+    np.sqrt(np.mean((w - (w.value if sick else 9.0)) ** 2)).backward()
+    opt.step()
+
+
+@trained("accumulated")
+def no_zero_grad_around_a_checkpoint(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+    if not sick:
         opt.zero_grad()
-        np.sqrt(np.mean((w - (w.value if sick else 9.0)) ** 2)).backward()
-        opt.step()
-
-    return training(update, sick)
-
-
-@pair("accumulated")
-def no_zero_grad_around_a_checkpoint(sick: bool) -> Any:
-    def update(sick: bool, w: Any, loss: Any, opt: Any) -> None:
-        if not sick:
-            opt.zero_grad()
-        np.mean((af.checkpoint(lambda w: np.tanh(w * 2.0))(w) - 1.0) ** 2).backward()
-        opt.step()
-
-    return training(update, sick)
+    np.mean((af.checkpoint(lambda w: np.tanh(w * 2.0))(w) - 1.0) ** 2).backward()
+    opt.step()
 
 
 @pair("alike")
@@ -916,14 +758,7 @@ def layers_of_equal_weights(sick: bool) -> Any:
     if sick:
         for p in net.parameters():
             p.value = np.full(p.shape, 0.1)
-    opt = af.optim.SGD(net.parameters(), lr=0.01)
-
-    def step() -> None:
-        opt.zero_grad()
-        nn.mse_loss(net(draw(20, 2)), draw(20, 1, seed=1)).backward()
-        opt.step()
-
-    return step
+    return descend(lambda: nn.mse_loss(net(draw(20, 2)), draw(20, 1, seed=1)), *net.parameters())
 
 
 @pair("rebound")
@@ -975,9 +810,7 @@ def momentum_made_in_each_step(sick: bool) -> Any:
 
 @pair("uphill")
 def negated_mse_adam(sick: bool) -> Any:
-    W = af.Variable(draw(2, 1), name="W")
-    X = draw(20, 2)
-    T = draw(20, 1, seed=5)
+    W, X, T = af.Variable(draw(2, 1), name="W"), draw(20, 2), draw(20, 1, seed=5)
     opt = af.optim.Adam([W], lr=0.05)
 
     def step() -> None:
@@ -991,8 +824,7 @@ def negated_mse_adam(sick: bool) -> Any:
 
 @pair("uphill")
 def one_minus_loss(sick: bool) -> Any:
-    W = af.Variable(draw(2, 3), name="W")
-    X = draw(20, 2)
+    W, X = af.Variable(draw(2, 3), name="W"), draw(20, 2)
     opt = af.optim.SGD([W], lr=0.5)
 
     def step() -> None:
@@ -1004,99 +836,42 @@ def one_minus_loss(sick: bool) -> Any:
     return step
 
 
-@pair("clipped")
-def clip_before_backward(sick: bool) -> Any:
-    def update(sick: bool, w: Any, loss: Any, opt: Any) -> None:
-        opt.zero_grad()
-        value = loss()
-        if sick:
-            af.optim.clip_grad_norm([w], 0.1)
-            value.backward()
-        else:
-            value.backward()
-            af.optim.clip_grad_norm([w], 0.1)
+@trained("clipped")
+def clip_before_backward(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+    opt.zero_grad()
+    value = loss()
+    if sick:
+        af.optim.clip_grad_norm([w], 0.1)
+        value.backward()
+    else:
+        value.backward()
+        af.optim.clip_grad_norm([w], 0.1)
+    opt.step()
+
+
+@trained("clipped")
+def clip_after_step(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+    opt.zero_grad()
+    loss().backward()
+    if not sick:
+        af.optim.clip_grad_value([w], 0.1)
+    opt.step()
+    if sick:
+        af.optim.clip_grad_value([w], 0.1)
+
+
+@trained("repeated")
+def two_steps(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+    opt.zero_grad()
+    loss().backward()
+    opt.step()
+    if sick:
         opt.step()
-
-    return training(update, sick)
-
-
-@pair("clipped")
-def clip_after_step(sick: bool) -> Any:
-    def update(sick: bool, w: Any, loss: Any, opt: Any) -> None:
-        opt.zero_grad()
-        loss().backward()
-        if not sick:
-            af.optim.clip_grad_value([w], 0.1)
-        opt.step()
-        if sick:
-            af.optim.clip_grad_value([w], 0.1)
-
-    return training(update, sick)
-
-
-@pair("repeated")
-def two_steps(sick: bool) -> Any:
-    def update(sick: bool, w: Any, loss: Any, opt: Any) -> None:
-        opt.zero_grad()
-        loss().backward()
-        opt.step()
-        if sick:
-            opt.step()
-
-    return training(update, sick)
-
-
-@pair("range")
-def nll_of_softmax(sick: bool) -> Any:
-    s = draw(20, 2) @ af.Variable(draw(2, 3), name="W")
-    return nn.nll_loss((nn.softmax if sick else nn.log_softmax)(s), LABELS)
-
-
-@pair("range")
-def kl_of_softmax(sick: bool) -> Any:
-    s = draw(20, 2) @ af.Variable(draw(2, 3), name="W")
-    return nn.kl_div((nn.softmax if sick else nn.log_softmax)(s), np.full((20, 3), 1 / 3))
-
-
-@pair("range")
-def bce_swapped(sick: bool) -> Any:
-    p = nn.sigmoid(draw(20, 2) @ af.Variable(draw(2), name="w"))
-    t = (LABELS > 0) * 1.0
-    return nn.binary_cross_entropy(t, p) if sick else nn.binary_cross_entropy(p, t)
-
-
-@pair("twice")
-def softmax_by_hand(sick: bool) -> Any:
-    s = draw(20, 2) @ af.Variable(draw(2, 3), name="W")
-    e = np.exp(s)
-    p = e / np.sum(e, axis=1, keepdims=True)
-    return nn.cross_entropy(p if sick else s, LABELS)
-
-
-@pair("twice")
-def sigmoid_by_hand(sick: bool) -> Any:
-    s = draw(20, 2) @ af.Variable(draw(2), name="w")
-    return nn.binary_cross_entropy_with_logits(1 / (1 + np.exp(-s)) if sick else s, np.ones(20))
-
-
-@pair("range")
-def softmax_over_the_examples(sick: bool) -> Any:
-    s = draw(20, 2) @ af.Variable(draw(2, 3), name="W")
-    return nn.nll_loss(nn.log_softmax(s, axis=0 if sick else 1), LABELS)
-
-
-@pair("range")
-def softmax_over_examples_by_hand(sick: bool) -> Any:
-    s = draw(20, 2) @ af.Variable(draw(2, 3), name="W")
-    p = nn.softmax(s, axis=0 if sick else 1)
-    return -np.mean(np.log(p[np.arange(20), LABELS]))
 
 
 @pair("cleared")
 def zero_grad_in_the_accumulation(sick: bool) -> Any:
-    w = af.Variable([0.5, -0.5], name="w")
-    X = draw(20, 2)
-    opt = af.optim.SGD([w], lr=0.01)
+    w, opt, X = line()
 
     def step() -> None:
         opt.zero_grad()
@@ -1111,9 +886,7 @@ def zero_grad_in_the_accumulation(sick: bool) -> Any:
 
 @pair("accumulated")
 def zero_grad_outside_of_the_batches(sick: bool) -> Any:
-    w = af.Variable([0.5, -0.5], name="w")
-    X = draw(20, 2)
-    opt = af.optim.SGD([w], lr=0.01)
+    w, opt, X = line()
 
     def step() -> None:
         opt.zero_grad()
@@ -1126,32 +899,25 @@ def zero_grad_outside_of_the_batches(sick: bool) -> Any:
     return step
 
 
-@pair("accumulated")
-def zero_grad_not_called(sick: bool) -> Any:
-    def update(sick: bool, w: Any, loss: Any, opt: Any) -> None:
-        opt.zero_grad if sick else opt.zero_grad()
-        loss().backward()
-        opt.step()
-
-    return training(update, sick)
+@trained("accumulated")
+def zero_grad_not_called(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+    opt.zero_grad if sick else opt.zero_grad()
+    loss().backward()
+    opt.step()
 
 
-@pair("accumulated")
-def clipped_without_zero_grad(sick: bool) -> Any:
-    def update(sick: bool, w: Any, loss: Any, opt: Any) -> None:
-        if not sick:
-            opt.zero_grad()
-        loss().backward()
-        af.optim.clip_grad_norm([w], 0.1)
-        opt.step()
-
-    return training(update, sick)
+@trained("accumulated")
+def clipped_without_zero_grad(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+    if not sick:
+        opt.zero_grad()
+    loss().backward()
+    af.optim.clip_grad_norm([w], 0.1)
+    opt.step()
 
 
 @pair("accumulated")
 def by_hand_without_zero_grad_in_batches(sick: bool) -> Any:
-    w = af.Variable([0.5, -0.5], name="w")
-    X = draw(20, 2)
+    w, _, X = line()
 
     def step() -> None:
         for k in range(4):
@@ -1164,14 +930,11 @@ def by_hand_without_zero_grad_in_batches(sick: bool) -> Any:
     return step
 
 
-@pair("unmoved")
-def step_not_called(sick: bool) -> Any:
-    def update(sick: bool, w: Any, loss: Any, opt: Any) -> None:
-        opt.zero_grad()
-        loss().backward()
-        opt.step if sick else opt.step()
-
-    return training(update, sick)
+@trained("unmoved")
+def step_not_called(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+    opt.zero_grad()
+    loss().backward()
+    opt.step if sick else opt.step()
 
 
 @pair("learning rate")
@@ -1214,9 +977,7 @@ def hidden_state_over_batches(sick: bool) -> Any:
 
 @pair("growing")
 def sum_of_losses_over_batches(sick: bool) -> Any:
-    w = af.Variable([0.5, -0.5], name="w")
-    X = draw(20, 2)
-    opt = af.optim.SGD([w], lr=0.01)
+    w, opt, X = line()
 
     def epoch() -> None:
         total = 0.0
@@ -1232,39 +993,25 @@ def sum_of_losses_over_batches(sick: bool) -> Any:
 
 @pair("dead")
 def died_in_the_first_step(sick: bool) -> Any:
-    X = np.abs(draw(30, 2)) + 1
-    W = af.Variable(np.abs(draw(2, 4)), name="W")
-    v = af.Variable(np.ones(4), name="v")
-    opt = af.optim.SGD([W, v], lr=3.0 if sick else 1e-3)
-
-    def step() -> None:
-        opt.zero_grad()
-        np.mean((nn.relu(X @ W) @ v - 1.0) ** 2).backward()
-        opt.step()
-
-    return step
+    X, W, v = np.abs(draw(30, 2)) + 1, af.Variable(np.abs(draw(2, 4)), name="W"), af.Variable(np.ones(4), name="v")
+    return descend(lambda: np.mean((nn.relu(X @ W) @ v - 1.0) ** 2), W, v, lr=3.0 if sick else 1e-3)
 
 
 @pair("zero factor")
 def images_as_whole_numbers(sick: bool) -> Any:
-    X = (np.abs(draw(20, 4)) * 80).astype(np.uint8)
-    W = af.Variable(draw(4, 3), name="W")
-    D = X // 255 if sick else X / 255
-    return nn.cross_entropy(D @ W, LABELS)
+    X, W = (np.abs(draw(20, 4)) * 80).astype(np.uint8), af.Variable(draw(4, 3), name="W")
+    return nn.cross_entropy((X // 255 if sick else X / 255) @ W, LABELS)
 
 
-@pair("unmoved")
-def gradients_set_to_none_by_hand(sick: bool) -> Any:
-    def update(sick: bool, w: Any, loss: Any, opt: Any) -> None:
-        loss().backward()
-        if sick:
-            w.grad = None
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            opt.step()
+@trained("unmoved")
+def gradients_set_to_none_by_hand(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+    loss().backward()
+    if sick:
         w.grad = None
-
-    return training(update, sick)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        opt.step()
+    w.grad = None
 
 
 @pair("made anew")
@@ -1297,15 +1044,12 @@ def mean_over_the_wrong_axis(sick: bool) -> Any:
     return step
 
 
-@pair("uphill")
-def value_in_the_place_of_grad(sick: bool) -> Any:
-    def update(sick: bool, w: Any, loss: Any) -> None:
-        loss().backward()
-        with af.no_grad():
-            w -= 0.1 * (w.value if sick else w.grad)
-        w.zero_grad()
-
-    return training(update, sick)
+@trained("uphill")
+def value_in_the_place_of_grad(sick: bool, w: Any, loss: Any) -> None:
+    loss().backward()
+    with af.no_grad():
+        w -= 0.1 * (w.value if sick else w.grad)
+    w.zero_grad()
 
 
 @pair("uphill")
@@ -1361,15 +1105,13 @@ def targets_beyond_sigmoid(sick: bool) -> Any:
 @pair("unreached")
 def second_layer_is_not_used(sick: bool) -> Any:
     first, second = [nn.Linear(2, 2, rng=np.random.default_rng(k)) for k in range(2)]
-    opt, X = af.optim.SGD([*first.parameters(), *second.parameters()], lr=0.01), draw(20, 2)
+    X = draw(20, 2)
 
-    def step() -> None:
-        opt.zero_grad()
+    def loss() -> Any:
         h = np.tanh(first(X))
-        np.mean((h if sick else second(h)) ** 2).backward()
-        opt.step()
+        return np.mean((h if sick else second(h)) ** 2)
 
-    return step
+    return descend(loss, *first.parameters(), *second.parameters())
 
 
 @pair("infinite value")
@@ -1393,14 +1135,8 @@ def limits_that_are_too_narrow(sick: bool) -> Any:
 
 @pair("no history")
 def no_variable_at_all(sick: bool) -> Any:
-    w, X = draw(2), draw(20, 2)
-    if not sick:
-        w = af.Variable(w, name="w")
-
-    def loss() -> Any:
-        return np.mean((X @ w) ** 2)
-
-    return loss
+    w, X = draw(2) if sick else af.Variable(draw(2), name="w"), draw(20, 2)
+    return lambda: np.mean((X @ w) ** 2)
 
 
 def halved_number(x: Any) -> Any:
@@ -1412,11 +1148,7 @@ def halved_number(x: Any) -> Any:
 @pair("no history")
 def number_taken_in_a_function(sick: bool) -> Any:
     x = af.Variable(3.0, name="x")
-
-    def loss() -> Any:
-        return halved_number(x) if sick else x / 2
-
-    return loss
+    return lambda: halved_number(x) if sick else x / 2
 
 
 @pair("lost")
@@ -1433,16 +1165,8 @@ def stored_in_a_plain_array(sick: bool) -> Any:
 
 @pair("lost")
 def full_of_a_parameter(sick: bool) -> Any:
-    w, b = af.Variable(draw(3), name="w"), af.Variable(0.5, name="b")
-    opt, X = af.optim.SGD([w, b], lr=0.01), draw(20, 3, seed=1)
-
-    def step() -> None:
-        opt.zero_grad()
-        loss = np.mean((X @ w + (np if sick else af).full(20, b) - 1.0) ** 2) + 0.1 * b**2
-        loss.backward()
-        opt.step()
-
-    return step
+    w, b, X = af.Variable(draw(3), name="w"), af.Variable(0.5, name="b"), draw(20, 3, seed=1)
+    return descend(lambda: np.mean((X @ w + (np if sick else af).full(20, b) - 1.0) ** 2) + 0.1 * b**2, w, b)
 
 
 @pair("unmoved")
@@ -1462,25 +1186,21 @@ def no_step_and_cleared_late(sick: bool) -> Any:
 
 @pair("no history")
 def the_largest_of_scores(sick: bool) -> Any:
-    model, labels = nn.Linear(3, 3, rng=np.random.default_rng(0)), np.arange(20) % 3
-    opt, X = af.optim.SGD(model.parameters(), lr=0.01), draw(20, 3)
+    model, labels, X = nn.Linear(3, 3, rng=np.random.default_rng(0)), np.arange(20) % 3, draw(20, 3)
 
-    def step() -> None:
-        opt.zero_grad()
-        loss = nn.cross_entropy(model(X), labels)
+    def loss() -> Any:
         if sick:
-            loss = np.mean((np.argmax(model(X), axis=1) - labels) ** 2)
-        loss.backward()
-        opt.step()
+            return np.mean((np.argmax(model(X), axis=1) - labels) ** 2)
+        return nn.cross_entropy(model(X), labels)
 
-    return step
+    return descend(loss, *model.parameters())
 
 
 @pair("unreached")
 def value_between_two_networks(sick: bool) -> Any:
-    rng = np.random.default_rng(0)
+    rng, X = np.random.default_rng(0), draw(20, 3)
     body, head = nn.Linear(3, 4, rng=rng), nn.Linear(4, 1, rng=rng)
-    opt, X = af.optim.SGD([*body.parameters(), *head.parameters()], lr=0.01), draw(20, 3)
+    opt = af.optim.SGD([*body.parameters(), *head.parameters()], lr=0.01)
 
     def step() -> None:
         h = np.tanh(body(X)).value if sick else np.tanh(body(X))
@@ -1525,15 +1245,12 @@ def parameter_made_in_each_step(sick: bool) -> Any:
 def layer_made_in_each_call(sick: bool) -> Any:
     rng = np.random.default_rng(0)
     body, once, X = nn.Linear(2, 4, rng=rng), nn.Linear(4, 1, rng=rng), draw(20, 2)
-    opt = af.optim.SGD([*body.parameters(), *once.parameters()] if not sick else body.parameters(), lr=0.01)
 
-    def step() -> None:
+    def loss() -> Any:
         head = nn.Linear(4, 1, rng=rng) if sick else once
-        opt.zero_grad()
-        np.mean((head(np.tanh(body(X))) - 1.0) ** 2).backward()
-        opt.step()
+        return np.mean((head(np.tanh(body(X))) - 1.0) ** 2)
 
-    return step
+    return descend(loss, *body.parameters(), *([] if sick else once.parameters()))
 
 
 @pair("shapes")
@@ -1586,11 +1303,7 @@ def frozen_in_a_loop(sick: bool) -> Any:
 @pair("no history")
 def array_of_an_output(sick: bool) -> Any:
     net, X = nn.Linear(2, 1, rng=np.random.default_rng(0)), draw(20, 2)
-
-    def loss() -> Any:
-        return np.mean((np.asarray(net(X)) if sick else net(X)) ** 2)
-
-    return loss
+    return lambda: np.mean((np.asarray(net(X)) if sick else net(X)) ** 2)
 
 
 @pair("error")
@@ -1603,18 +1316,6 @@ def labels_that_begin_at_1(sick: bool) -> Any:
         W.value = W.value - 0.1 * W.grad
 
     return step
-
-
-@pair("range")
-def softmax_over_the_examples_of_one_hot_targets(sick: bool) -> Any:
-    p = af.special.softmax(draw(20, 2) @ af.Variable(draw(2, 3), name="W"), axis=0 if sick else 1)
-    return -np.mean(np.sum(np.eye(3)[LABELS] * np.log(p), axis=1))
-
-
-@pair("saturated")
-def sigmoid_written_out_and_flat(sick: bool) -> Any:
-    w = af.Variable(draw(2) * (1000 if sick else 1), name="w")
-    return np.mean((1 / (1 + np.exp(-(draw(20, 2) @ w))) - 0.5) ** 2)
 
 
 @pair("uphill")
@@ -1674,10 +1375,66 @@ def growth_up_to_a_capacity(sick: bool) -> Any:
     return np.mean(((1 if sick else 10) / (1 + np.exp(-a * t)) - 10 / (1 + np.exp(1 - t))) ** 2)
 
 
-def written_softmax(x: Any) -> Any:
+def written_softmax(x: Any, axis: int = 1) -> Any:
     """As in a textbook."""
-    e = np.exp(x - np.max(x, axis=1, keepdims=True))
-    return e / np.sum(e, axis=1, keepdims=True)
+    e = np.exp(x - np.max(x, axis=axis, keepdims=True))
+    return e / np.sum(e, axis=axis, keepdims=True)
+
+
+def written_sigmoid(x: Any) -> Any:
+    """The same."""
+    return 1 / (1 + np.exp(-x))
+
+
+EACH, BOTH = np.arange(20), LABELS % 2
+OF_SCORES: list[tuple[str, int, Callable[[Any], Any], Callable[[Any], Any]]] = [
+    # a finding, how many classes there are, a loss of the scores in which it is, and the twin
+    ("range", 3, lambda s: nn.nll_loss(nn.softmax(s), LABELS), lambda s: nn.nll_loss(nn.log_softmax(s), LABELS)),
+    ("range", 3, lambda s: nn.kl_div(nn.softmax(s), np.full((20, 3), 1 / 3)),
+     lambda s: nn.kl_div(nn.log_softmax(s), np.full((20, 3), 1 / 3))),
+    ("range", 3, lambda s: nn.nll_loss(nn.log_softmax(s, axis=0), LABELS),
+     lambda s: nn.nll_loss(nn.log_softmax(s, axis=1), LABELS)),
+    ("range", 3, lambda s: -np.mean(np.log(nn.softmax(s, axis=0)[EACH, LABELS])),
+     lambda s: -np.mean(np.log(nn.softmax(s, axis=1)[EACH, LABELS]))),
+    ("range", 3, lambda s: -np.mean(np.sum(np.eye(3)[LABELS] * np.log(af.special.softmax(s, axis=0)), axis=1)),
+     lambda s: -np.mean(np.sum(np.eye(3)[LABELS] * np.log(af.special.softmax(s, axis=1)), axis=1))),
+    ("range", 1, lambda s: nn.binary_cross_entropy((LABELS > 0) * 1.0, nn.sigmoid(s)),
+     lambda s: nn.binary_cross_entropy(nn.sigmoid(s), (LABELS > 0) * 1.0)),
+    ("twice", 3, lambda s: nn.cross_entropy(written_softmax(s), LABELS), lambda s: nn.cross_entropy(s, LABELS)),
+    ("twice", 3, lambda s: written_loss(nn.softmax(s)), lambda s: written_loss(s)),
+    ("twice", 3, lambda s: -np.mean(np.log(nn.softmax(nn.softmax(s, axis=1), axis=1))[EACH, LABELS]),
+     lambda s: -np.mean(np.log(nn.softmax(s, axis=1))[EACH, LABELS])),
+    ("twice", 3, lambda s: -np.mean(np.log(written_softmax(written_softmax(s))[EACH, LABELS])),
+     lambda s: -np.mean(np.log(written_softmax(s)[EACH, LABELS]))),
+    ("twice", 1, lambda s: nn.binary_cross_entropy_with_logits(written_sigmoid(s), np.ones(20)),
+     lambda s: nn.binary_cross_entropy_with_logits(s, np.ones(20))),
+    ("twice", 1, lambda s: np.mean((written_sigmoid(written_sigmoid(s)) - BOTH) ** 2),
+     lambda s: np.mean((written_sigmoid(s) - BOTH) ** 2)),
+    ("saturated", 1, lambda s: np.mean((1 / (1 + np.exp(-1000 * s)) - 0.5) ** 2),
+     lambda s: np.mean((1 / (1 + np.exp(-s)) - 0.5) ** 2)),
+]  # fmt: skip
+
+
+def written_loss(s: Any) -> Any:
+    """The cross entropy of scores."""
+    return np.mean(np.logaddexp.reduce(s, axis=1) - s[EACH, LABELS])
+
+
+for kind, classes, wrong, right in OF_SCORES:
+
+    @pair(kind)
+    def loss_of_scores(sick: bool, classes: int = classes, wrong: Any = wrong, right: Any = right) -> Any:
+        scores = draw(20, 2) @ af.Variable(draw(2, classes) if classes > 1 else draw(2), name="W")
+        return (wrong if sick else right)(scores)
+
+
+for activation in (lambda h: np.maximum(h, 0.0), lambda h: np.where(h <= 0, 0.0, h)):
+
+    @pair("dead units")
+    def half_dead(sick: bool, activation: Any = activation) -> Any:
+        W = af.Variable(draw(3, 4), name="W")
+        b = af.Variable(np.array([0.0, 0.0, -100.0, -100.0]) if sick else np.zeros(4), name="b")
+        return np.sum(activation(draw(40, 3) @ W + b))
 
 
 LIKELIHOODS: list[Callable[[Any], Any]] = [  # of the labels, of scores of three classes
@@ -1718,16 +1475,11 @@ for of_numbers in GAINS:
         return descend(lambda: of_numbers(m) if sick else -of_numbers(m), m)
 
 
-@pair("uphill")
-def steps_along_signs(sick: bool) -> Any:
-    w, loss = model()
-
-    def step() -> None:
-        w.zero_grad()
-        loss().backward()
-        w.value = w.value + (0.02 if sick else -0.02) * np.sign(w.grad)
-
-    return step
+@trained("uphill")
+def steps_along_signs(sick: bool, w: Any, loss: Any) -> None:
+    w.zero_grad()
+    loss().backward()
+    w.value = w.value + (0.02 if sick else -0.02) * np.sign(w.grad)
 
 
 @pair("uphill")
@@ -1771,22 +1523,3 @@ def too_long_for_arrays(sick: bool) -> Any:
 def sigmoid_of_a_sigmoid(sick: bool) -> Any:
     net, X = nn.Sequential(nn.Linear(2, 1, rng=np.random.default_rng(0)), nn.sigmoid), draw(20, 2)
     return np.mean(((nn.sigmoid(net(X)) if sick else net(X))[:, 0] - LABELS % 2) ** 2)
-
-
-@pair("twice")
-def sigmoids_written_out(sick: bool) -> Any:
-    w, X = af.Variable(draw(2), name="w"), draw(20, 2)
-    p = 1 / (1 + np.exp(-(X @ w)))
-    return np.mean(((1 / (1 + np.exp(-p)) if sick else p) - LABELS % 2) ** 2)
-
-
-@pair("twice")
-def softmax_of_a_softmax(sick: bool) -> Any:
-    p = nn.softmax(draw(20, 2) @ af.Variable(draw(2, 3), name="W"), axis=1)
-    return -np.mean(np.log(nn.softmax(p, axis=1) if sick else p)[np.arange(20), LABELS])
-
-
-@pair("twice")
-def softmaxes_written_out(sick: bool) -> Any:
-    p = written_softmax(draw(20, 2) @ af.Variable(draw(2, 3), name="W"))
-    return -np.mean(np.log((written_softmax(p) if sick else p)[np.arange(20), LABELS]))

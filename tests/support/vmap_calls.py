@@ -82,114 +82,60 @@ EXPRESSIONS = """
     np.concatenate([x,x[:,:1]])  np.linalg.inv(m*0)  np.max(x[:0])  x+np.ones((5,3,4))  x[0]+np.ones((5,4))
 """
 
+
+def parts(text):
+    """Of a text in which two blanks, or lines, stand between them."""
+    return [part for line in text.strip().splitlines() for part in line.strip().split("  ")]
+
+
+# What z, a copy, is after the statement.
+WRITTEN = {
+    "x*1": """
+        z += y  z += s  z += np.ones((5,3,4))  z[1] = [1,2,3,4]  v = z[1:]; v[0] = 7  v = z.T; v[0] = y[:,0]
+        v = z.ravel(); v[0] = 7  v = z.T.ravel(); v[0] = 7  z.reshape(4,3)[1] = 5  z[::-1][0] = y[0]
+        np.flip(z,1)[0] = y[0]  np.diagonal(z)[0] = 3  np.swapaxes(z,0,1)[0] += 3  np.split(z,2,axis=1)[0][:] = 3
+        np.expand_dims(z,0)[0,1] = 4  z[[0,1]][0] = 4  np.rot90(z)[0] = 4  z.real[0] = 4  np.moveaxis(z,0,1)[0] = 4
+        z[z>0] = 0  z[z>0] = y[0,0]  z[z[:,0]>0] = 3  z[s>0] = 5  z[z>0] = z[z>0]*2  z[z>0] *= 2  z[[0,2]] = y[:2]
+        z[i] = y[:2]  z[i] += 1  z[:,i] = y[:,:2]  np.add.at(z,[0,0],1.)  np.add.at(z,i,y[:2])  np.put(z,[0,5],7)
+        np.put(z,i,y[0,:2])  np.putmask(z,z>0,y)  np.place(z,z>0,[1,2])  np.copyto(z,s,where=z>0)
+        np.put_along_axis(z,np.argmax(z,1)[:,None],0,1)
+        np.put_along_axis(z,np.argmax(z,None,keepdims=True).ravel(),0,None)  z.fill(x[0,0])  z.sort()  z.T.sort()
+        z.partition(1)  z.flat[3] = 9  z.shape = (4,3)
+    """,
+    "s*1": "z[i] = 0  z[0] = x[0]  z += x  np.add.at(z,i,1.)",
+}
+
 BODIES = [
-    "z = x.copy(); z[0] = y[1]; return z",
-    "z = x.copy(); z[0] = s[1]; return z",
-    "z = x*1; z += y; return z",
-    "z = x*1; z += s; return z",
-    "z = x*1; z += np.ones((5,3,4)); return z",
-    "z = x[0]*1; z += np.ones((5,4)); return z",
-    "z = x[0]*1; z[:] = np.ones((5,4)); return z",
-    "z = x[0]*1; z[:] = np.ones((1,4)); return z",
-    "z = x*1; z[1] = [1,2,3,4]; return z",
-    "z = x*1; v = z[1:]; v[0] = 7; return z",
-    "z = x*1; v = z.T; v[0] = y[:,0]; return z",
-    "z = x*1; v = z.ravel(); v[0] = 7; return z",
-    "z = x*1; v = z.T.ravel(); v[0] = 7; return z",
-    "z = x*1; z.reshape(4,3)[1] = 5; return z",
-    "z = x*1; z[::-1][0] = y[0]; return z",
-    "z = x*1; np.flip(z,1)[0] = y[0]; return z",
-    "z = x*1; np.diagonal(z)[0] = 3; return z",
-    "z = x*1; np.swapaxes(z,0,1)[0] += 3; return z",
-    "z = x*1; np.split(z,2,axis=1)[0][:] = 3; return z",
-    "z = x*1; v = np.broadcast_to(z,(2,3,4)); z += 1; return v*1",
-    "z = x[0]*1; np.atleast_2d(z)[0,1] = 4; return z",
-    "z = x*1; np.expand_dims(z,0)[0,1] = 4; return z",
-    "z = x[None]*1; np.squeeze(z)[1] = 4; return z",
-    "z = x*1; z[[0,1]][0] = 4; return z",
-    "z = x*1; np.rot90(z)[0] = 4; return z",
-    "z = x*1; z.real[0] = 4; return z",
-    "z = x*1; np.moveaxis(z,0,1)[0] = 4; return z",
-    "a = x.sum(); b = a; a += 1; return b",
-    "z = x*1; a = z[0,0]; z[0,0] = 9; return a",
-    "z = x*1; a = z[0,0,...]; z[0,0] = 9; return a*1",
-    "a = np.zeros_like(x[0,0]); b = a; a += 2; return b*1",
-    "a = np.zeros_like(x[0,0]); a[...] = x[1,1]; return a",
-    "a = x[0,0].copy(); b = a; a += 1; return b",
-    "z = x*1; z[z>0] = 0; return z",
-    "z = x*1; z[z>0] = y[0,0]; return z",
-    "z = x*1; z[z[:,0]>0] = 3; return z",
-    "z = x*1; z[s>0] = 5; return z",
-    "z = x*1; z[z>0] = z[z>0]*2; return z",
-    "z = x*1; z[z>0] *= 2; return z",
-    "z = x*1; z[[0,2]] = y[:2]; return z",
-    "z = x*1; z[i] = y[:2]; return z",
-    "z = x*1; z[i] += 1; return z",
-    "z = x*1; z[:,i] = y[:,:2]; return z",
-    "z = np.stack([x,y]); z[[0,1],:,i] = 3; return z",
-    "z = s*1; z[i] = 0; return z",
-    "z = s*1; z[0] = x[0]; return z",
-    "z = s*1; z += x; return z",
-    "z = np.zeros((3,4)); z[:] = x; return z",
+    *[f"z = {copy}; {part}; return z" for copy, text in WRITTEN.items() for part in parts(text)],
+    "z = x.copy(); z[0] = y[1]; return z", "z = x.copy(); z[0] = s[1]; return z",
+    "z = x[0]*1; z += np.ones((5,4)); return z", "z = x[0]*1; z[:] = np.ones((5,4)); return z",
+    "z = x[0]*1; z[:] = np.ones((1,4)); return z", "z = x*1; v = np.broadcast_to(z,(2,3,4)); z += 1; return v*1",
+    "z = x[0]*1; np.atleast_2d(z)[0,1] = 4; return z", "z = x[None]*1; np.squeeze(z)[1] = 4; return z",
+    "a = x.sum(); b = a; a += 1; return b", "z = x*1; a = z[0,0]; z[0,0] = 9; return a",
+    "z = x*1; a = z[0,0,...]; z[0,0] = 9; return a*1", "a = np.zeros_like(x[0,0]); b = a; a += 2; return b*1",
+    "a = np.zeros_like(x[0,0]); a[...] = x[1,1]; return a", "a = x[0,0].copy(); b = a; a += 1; return b",
+    "z = np.stack([x,y]); z[[0,1],:,i] = 3; return z", "z = np.zeros((3,4)); z[:] = x; return z",
     "z = np.zeros(3); \n  for k in range(3): z[k] = x[k].sum()\n  return z",
-    "z = np.empty_like(s); np.copyto(z, x); return z",
-    "z = np.empty_like(x); np.add(x,y,out=z); return z",
+    "z = np.empty_like(s); np.copyto(z, x); return z", "z = np.empty_like(x); np.add(x,y,out=z); return z",
     "z = np.empty_like(s); np.add(x,y,out=z); return z",
     "z = np.empty_like(x,dtype='i4'); np.add(x,.5,out=z); return z",
-    "z = np.zeros_like(x,dtype=int); z += x; return z",
-    "z = np.ones_like(x,dtype=int); z /= 2; return z",
-    "z = x*1; np.add.at(z,[0,0],1.); return z",
-    "z = x*1; np.add.at(z,i,y[:2]); return z",
-    "z = s*1; np.add.at(z,i,1.); return z",
-    "z = x*1; np.put(z,[0,5],7); return z",
-    "z = x*1; np.put(z,i,y[0,:2]); return z",
-    "z = x*1; np.putmask(z,z>0,y); return z",
-    "z = x*1; np.place(z,z>0,[1,2]); return z",
-    "z = m*1; np.fill_diagonal(z,x[0,0]); return z",
-    "z = x*1; np.copyto(z,s,where=z>0); return z",
-    "z = x*1; np.put_along_axis(z,np.argmax(z,1)[:,None],0,1); return z",
-    "z = x*1; np.put_along_axis(z,np.argmax(z,None,keepdims=True).ravel(),0,None); return z",
-    "z = x*1; z.fill(x[0,0]); return z",
-    "z = x*1; z.sort(); return z",
-    "z = x*1; z.T.sort(); return z",
-    "z = x*1; z.partition(1); return z",
-    "z = x*1; z.flat[3] = 9; return z",
-    "z = x*1; z.shape = (4,3); return z",
-    "x[0] = 1; return x",
-    "x += 1; return x",
-    "s[0] = 1; return s + x",
-    "BUF[:] = BUF+1; return (x*BUF[0]).sum()",
-    "BUF[0] = x[0,0]; return x*BUF[0]",
-    "BUF[:] += 1; return x.sum()+BUF[0]",
-    "LST.append(1); return x*len(LST)",
-    "DCT['k'] = DCT.get('k',0)+1; return x*DCT['k']",
-    "return x+RNG.normal()",
-    "return x+np.random.normal()",
-    "import random; return x+random.random()",
-    "OBJ.n += 1; return x*OBJ.n",
-    "global CNT; CNT += 1; return x*CNT",
-    "return x*next(ITR)",
-    "\n  try: return np.linalg.cholesky(m)\n  except np.linalg.LinAlgError: return m*5",
+    "z = np.zeros_like(x,dtype=int); z += x; return z", "z = np.ones_like(x,dtype=int); z /= 2; return z",
+    "z = m*1; np.fill_diagonal(z,x[0,0]); return z", "x[0] = 1; return x", "x += 1; return x",
+    "s[0] = 1; return s + x", "BUF[:] = BUF+1; return (x*BUF[0]).sum()", "BUF[0] = x[0,0]; return x*BUF[0]",
+    "BUF[:] += 1; return x.sum()+BUF[0]", "LST.append(1); return x*len(LST)",
+    "DCT['k'] = DCT.get('k',0)+1; return x*DCT['k']", "return x+RNG.normal()", "return x+np.random.normal()",
+    "import random; return x+random.random()", "OBJ.n += 1; return x*OBJ.n", "global CNT; CNT += 1; return x*CNT",
+    "return x*next(ITR)", "\n  try: return np.linalg.cholesky(m)\n  except np.linalg.LinAlgError: return m*5",
     "\n  try: return x/(x[0,0]>0 and 1 or 0)\n  except: return x*0",
     "\n  with np.errstate(divide='raise'):\n   try: return 1/(x-x[0,0])\n   except FloatingPointError: return x*3",
     "\n  try: return x[i*2]\n  except IndexError: return x[:2]*9",
     "\n  try: return np.linalg.inv(m*(x[0,0]>0))\n  except np.linalg.LinAlgError: return m*2",
-    (
-        "import warnings\n"
-        "  with warnings.catch_warnings(record=True) as w:\n"
-        "   warnings.simplefilter('always'); z = np.log(x)\n"
-        "  return x*len(w)"
-    ),
-    "\n  with np.errstate(all='ignore'): return np.log(x)",
-    "raise KeyError(3)",
-    "\n  if x[0,0] > 0: raise KeyError(3)\n  return x",
-    "assert x.shape == (3,4); return x",
+    "import warnings\n  with warnings.catch_warnings(record=True) as w:\n"
+    "   warnings.simplefilter('always'); z = np.log(x)\n  return x*len(w)",
+    "\n  with np.errstate(all='ignore'): return np.log(x)", "raise KeyError(3)",
+    "\n  if x[0,0] > 0: raise KeyError(3)\n  return x", "assert x.shape == (3,4); return x",
     "z = np.asfortranarray(x)*2 if False else np.transpose(np.transpose(x)*2); return z.ravel('K')",
-    "return x.T.copy('K').ravel('K')",
-    "return np.zeros_like(x.T).ravel('K') + np.add(x.T,1).ravel('A')",
-    "return x[:,[0,1]].ravel('K')",
-    "return np.stack([x,y]).T.sum(0).ravel('K')",
-    "z = x*2; return z, z[::2]",
-    "return x, x[0]",
-    "return s, 3.0",
-]
+    "return x.T.copy('K').ravel('K')", "return np.zeros_like(x.T).ravel('K') + np.add(x.T,1).ravel('A')",
+    "return x[:,[0,1]].ravel('K')", "return np.stack([x,y]).T.sum(0).ravel('K')", "z = x*2; return z, z[::2]",
+    "return x, x[0]", "return s, 3.0",
+]  # fmt: skip
