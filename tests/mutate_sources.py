@@ -72,8 +72,8 @@ ROOMS: dict[str, tuple[list[str], list[str]]] = {
                        [*OF_COMPILE, "batching/test_corners.py", "batching/test_places.py",
                         "batching/test_not_numbers.py"]),
     "compiler/jax": (["compiler/jax/*"], ["compiler/jax", "compiler/test_jax_fuzz.py"]),
-    "backends": (["backends/*"], [*OF_ARRAYS, "batching/test_vmap.py", "batching/test_vmap_calls.py",
-                                  "batching/test_definition.py", "compiler/test_compile.py"]),
+    "backends": (["backends/*"], [*OF_ARRAYS, "batching/test_vmap.py", "batching/test_definition.py",
+                                  "compiler/test_compile.py"]),
 }  # fmt: skip
 ELSEWHERE = {  # functions that these tests do not reach
     "_clip_there": "for arrays on a device: tests/backends",

@@ -4,10 +4,12 @@ By night each way of making one meets each way of filling one, by day a third of
 compared with a loop, a compiled one with the function, its gradients with those of eager code, at three points.
 """
 
-import importlib.util
+from functools import partial
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
+from by_loop import by_loop
 from support import NIGHTLY, every_pair
 
 import autoflow as af
@@ -70,50 +72,38 @@ FILLS = {
     "diagonal": lambda z, v: np.fill_diagonal(z.reshape(2, 2), v[:2]),
     "along": lambda z, v: np.put_along_axis(z, np.array([1, 2]), v[:2], 0),
 }  # fmt: skip
-REFUSE = {"loop": "refuse"}
-ENGINES = [
-    "numpy",
-    *[name for name, needs in (("llvm", "llvmlite"), ("jax", "jax")) if importlib.util.find_spec(needs)],
-]
+ENGINES = ["numpy"] + [name for name, library in (("llvm", "llvmlite"), ("jax", "jax")) if find_spec(library)]
 
 
-def loop(f, *rows):
-    return np.stack([np.asarray(f(*row)) for row in zip(*rows, strict=True)])
+def at_once(f):
+    return af.vmap(f, loop="refuse")
 
 
-def compiled_grad(engine):
-    def found(f, g):
-        h = af.compile(af.grad(g), engine=engine)
-        return loop(h, POINTS), loop(af.grad(g), POINTS)
-
-    return found
+def each(f):
+    """The definition, by the function itself."""
+    return partial(by_loop, f)
 
 
-TRANSFORMS = {
-    "vmap": lambda f, g: (af.vmap(f, **REFUSE)(POINTS), loop(f, POINTS)),
-    "vmap of grad": lambda f, g: (af.vmap(af.grad(g), **REFUSE)(POINTS), loop(af.grad(g), POINTS)),
-    "grad of vmap": lambda f, g: (
-        af.grad(lambda xs: np.sum(af.vmap(g, **REFUSE)(xs)))(POINTS), loop(af.grad(g), POINTS)
-    ),
-    "vmap of jvp": lambda f, g: (
-        af.vmap(lambda x, t: af.jvp(g, x, t)[1], **REFUSE)(POINTS, TANGENTS),
-        loop(lambda x, t: af.jvp(g, x, t)[1], POINTS, TANGENTS),
-    ),
-    "vmap of vmap": lambda f, g: (
-        af.vmap(af.vmap(f, **REFUSE), **REFUSE)(np.stack([POINTS, POINTS * 2])),
-        np.stack([loop(f, POINTS), loop(f, POINTS * 2)]),
-    ),
-    "hessian": lambda f, g: (af.vmap(af.hessian(g), loop="allow")(POINTS), loop(af.hessian(g), POINTS)),
-    "compile": lambda f, g: (loop(af.compile(f), POINTS), loop(f, POINTS)),
-    **{f"compile of grad, {engine}": compiled_grad(engine) for engine in ENGINES},
-    "compile of jvp": lambda f, g: (
-        loop(af.compile(lambda x, t: af.jvp(g, x, t)[1]), POINTS, TANGENTS),
-        loop(lambda x, t: af.jvp(g, x, t)[1], POINTS, TANGENTS),
-    ),
-    "compile of vmap": lambda f, g: (af.compile(af.vmap(f, **REFUSE))(POINTS), loop(f, POINTS)),
-    "compile of vmap of grad": lambda f, g: (
-        af.compile(af.vmap(af.grad(g), **REFUSE))(POINTS), loop(af.grad(g), POINTS)
-    ),
+def tangents(g):
+    return lambda x, t: af.jvp(g, x, t)[1]
+
+
+TRANSFORMS = {  # of f(v), and of a sum g(v): what is computed, its definition, and of what
+    "vmap": lambda f, g: (at_once(f), each(f), POINTS),
+    "vmap of grad": lambda f, g: (at_once(af.grad(g)), each(af.grad(g)), POINTS),
+    "grad of vmap": lambda f, g: (af.grad(lambda xs: np.sum(at_once(g)(xs))), each(af.grad(g)), POINTS),
+    "vmap of jvp": lambda f, g: (at_once(tangents(g)), each(tangents(g)), POINTS, TANGENTS),
+    "vmap of vmap": lambda f, g: (at_once(at_once(f)), each(each(f)), np.stack([POINTS, POINTS * 2])),
+    "hessian": lambda f, g: (af.vmap(af.hessian(g), loop="allow"), each(af.hessian(g)), POINTS),
+    "compile": lambda f, g: (each(af.compile(f)), each(f), POINTS),
+    **{
+        f"compile of grad, {name}": lambda f, g, name=name: (
+            each(af.compile(af.grad(g), engine=name)), each(af.grad(g)), POINTS
+        ) for name in ENGINES
+    },
+    "compile of jvp": lambda f, g: (each(af.compile(tangents(g))), each(tangents(g)), POINTS, TANGENTS),
+    "compile of vmap": lambda f, g: (af.compile(at_once(f)), each(f), POINTS),
+    "compile of vmap of grad": lambda f, g: (af.compile(at_once(af.grad(g))), each(af.grad(g)), POINTS),
 }  # fmt: skip
 ROWS = every_pair(MAKERS, FILLS, TRANSFORMS)[:: 1 if NIGHTLY else 3]
 
@@ -132,7 +122,8 @@ def test_an_array_that_is_filled(transform):
             z = f(v)
             return np.sum(np.sin(z.real - z.imag) * np.array([1.0, 2.0, 3.0, 4.0]))
 
-        found, expected = TRANSFORMS[transform](f, g)
+        ours, definition, *given = TRANSFORMS[transform](f, g)
+        found, expected = ours(*given), definition(*given)
         tried += 1
         rtol = 1e-5 if maker == "float32" else 1e-12
         if found.dtype != expected.dtype or found.shape != expected.shape or not np.allclose(found, expected, rtol):
@@ -142,7 +133,7 @@ def test_an_array_that_is_filled(transform):
 
 
 def test_what_is_the_same_for_all_examples_needs_no_axis():
-    total, zeros = af.vmap(lambda x: (x.sum(), af.zeros(2)), out_axes=(0, None), **REFUSE)(POINTS)
+    total, zeros = af.vmap(lambda x: (x.sum(), af.zeros(2)), out_axes=(0, None), loop="refuse")(POINTS)
     assert total.shape == (3,)
     np.testing.assert_array_equal(zeros, [0.0, 0.0])
     with pytest.raises(InputError, match="out_axes=None is for a result that is the same"):

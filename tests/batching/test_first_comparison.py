@@ -12,6 +12,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
+from by_loop import by_loop, difference, expressions, outcome
 from vmap_calls import EXPRESSIONS
 
 import autoflow as af
@@ -39,13 +40,6 @@ def typed(z):
     return z * (2.0 if type(z) is np.float64 else 1.0)
 
 
-def by_default(op):
-    def f(x, op=op):
-        return typed(decide(op, x))
-
-    return f
-
-
 def by_keyword(op):
     def f(x, *, op=op):
         return typed(decide(op, x))
@@ -53,23 +47,8 @@ def by_keyword(op):
     return f
 
 
-def by_closure(op):
-    def f(x):
-        return typed(decide(op, x))
-
-    return f
-
-
 def of_a_global(x):
     return typed(decide(OP, x))  # noqa: F821 - a global of its copies
-
-
-def by_global(op):
-    return types.FunctionType(of_a_global.__code__, {**globals(), "OP": op})
-
-
-def by_partial(op):
-    return functools.partial(lambda op, x: typed(decide(op, x)), op)
 
 
 class Holder:
@@ -80,17 +59,13 @@ class Holder:
         return typed(decide(self.op, x))
 
 
-WAYS = {"default": by_default, "keyword": by_keyword, "closure": by_closure, "global": by_global,
-        "partial": by_partial, "attribute": Holder, "element": lambda op: by_closure_of_a_list([op])}  # fmt: skip
-
-
-def by_closure_of_a_list(ops):
-    def f(x):
-        return typed(decide(ops[0], x))
-
-    return f
-
-
+WAYS = {
+    "default": lambda op: lambda x, op=op: typed(decide(op, x)), "keyword": by_keyword,
+    "closure": lambda op: lambda x: typed(decide(op, x)), "attribute": Holder,
+    "global": lambda op: types.FunctionType(of_a_global.__code__, {**globals(), "OP": op}),
+    "partial": lambda op: functools.partial(lambda op, x: typed(decide(op, x)), op),
+    "element": lambda op: (lambda ops: lambda x: typed(decide(ops[0], x)))([op]),
+}  # fmt: skip
 # What is not a function, in an attribute or a container, is not looked at: see docs/guarantees.md.
 TRIED = [(way, kind) for way in WAYS for kind in PAIRS
          if way not in ("partial", "attribute", "element") or callable(PAIRS[kind][0])]  # fmt: skip
@@ -153,18 +128,9 @@ def test_a_first_example_of_zeros_does_not_show_what_a_class_does(c):
     x = np.stack([np.zeros((3, 3)), NINE[::-1] - 4.0])
     for call in (taken.format(mixed) for mixed in MIXED for taken in TAKEN):
         f = eval(f"lambda x: {call}", {"np": np, "c": c})
-        found, expected = [
-            *map(tried, (af.vmap(f, loop="allow"), lambda x, f=f: np.stack([np.asarray(f(v)) for v in x])), (x, x))
-        ]
-        assert (found is expected) if isinstance(expected, type) else np.array_equal(found, expected), call
-
-
-def tried(f, x):
-    """What a call returns, or the class of its exception."""
-    try:
-        return f(x)
-    except Exception as error:
-        return type(error)
+        definition = outcome(by_loop, lambda x, f=f: np.asarray(f(x)), x)
+        found = outcome(lambda x, f=f: np.asarray(af.vmap(f, loop="allow")(x)), x)
+        assert not difference(found, definition, 1e-12), call
 
 
 def test_one_object_for_all_examples_stays_one():
@@ -246,29 +212,6 @@ OF_MATRICES = """
 """
 
 
-def stacked(f, batches, shared):
-    """What af.vmap is to return: a list, also of one result."""
-    results = [f(*args, shared) for args in zip(*batches, strict=True)]
-    columns = [*zip(*results, strict=True)] if isinstance(results[0], (tuple, list)) else [results]
-    if any([len({(np.shape(z), np.result_type(z)) for z in column}) > 1 for column in columns]):
-        raise BatchError
-    return [np.stack(column) for column in columns]
-
-
-def mapped(f, batches, shared):
-    found = af.vmap(f, (0, 0, 0, 0, None), loop="allow")(*batches, shared)
-    return [*found] if isinstance(found, (tuple, list)) else [found]
-
-
-def outcome(run, *args):
-    """The results, or the class of the exception."""
-    try:
-        with np.errstate(all="ignore"):
-            return run(*args)
-    except Exception as error:
-        return type(error)
-
-
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.filterwarnings("ignore")
 def test_a_first_batch_of_equal_numbers_teaches_nothing_wrong(turned):
@@ -276,21 +219,21 @@ def test_a_first_batch_of_equal_numbers_teaches_nothing_wrong(turned):
     empty batch, with which nothing is compared but shapes, has those of other batches."""
     rng, wrong = np.random.default_rng(0), []
     numbers = [*rng.normal(size=(3, 4, 4, 4)) * 3, rng.integers(0, 4, (4, 2)), rng.normal(size=(4, 4))]
-    for text in [t for line in (EXPRESSIONS + OF_MATRICES).split("\n") for t in line.strip().split("  ") if t]:
+    axes = (0, 0, 0, 0, None)
+    for text in expressions(EXPRESSIONS + OF_MATRICES):
         f = eval(f"lambda x, y, m, i, s: {text}")
+        mapped = af.vmap(f, axes, loop="allow")
         looping.KNOWN.clear()
         for *batches, shared in ([np.ones_like(a) for a in numbers], numbers):
             batches = [a.swapaxes(1, -1).copy().swapaxes(1, -1) if turned else a for a in batches]
-            found, expected = [outcome(run, f, batches, shared) for run in (mapped, stacked)]
-            if isinstance(expected, type) or isinstance(found, type):
-                wrong += [] if found is expected else [text]
-            elif not all([a.dtype == b.dtype and a.shape == b.shape and np.allclose(a, b, 1e-8, 1e-8, equal_nan=True)
-                          for a, b in zip(found, expected, strict=True)]):  # fmt: skip
-                wrong.append(text)
-        empty = outcome(mapped, f, [a[:0] for a in batches], shared)
-        if empty is not BatchError and expected not in (np.linalg.LinAlgError, IndexError):  # of numbers, of places
-            kinds = [[(z.shape[1:], z.dtype) for z in zs] for zs in (empty, expected) if not isinstance(zs, type)]
-            wrong += [] if len(kinds) == 2 and kinds[0] == kinds[1] else [f"{text} of nothing"]
+            expected = outcome(functools.partial(by_loop, in_axes=axes), f, *batches, shared)
+            wrong += [text] if difference(outcome(mapped, *batches, shared), expected) else []
+        empty = outcome(mapped, *[a[:0] for a in batches], shared)
+        if type(empty) is not BatchError and type(expected) not in (np.linalg.LinAlgError, IndexError):
+            kinds = [
+                [(z.shape[1:], z.dtype) for z in af.tree_leaves(zs) if hasattr(z, "shape")] for zs in (empty, expected)
+            ]
+            wrong += [] if kinds[0] == kinds[1] != [] else [f"{text} of nothing"]
     assert wrong == []
 
 

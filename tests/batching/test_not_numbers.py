@@ -12,10 +12,10 @@ import io
 
 import numpy as np
 import pytest
+from by_loop import by_loop, difference, expressions, outcome
 from support import NIGHTLY
 
 import autoflow as af
-from autoflow.base import pytree
 from autoflow.errors import CompileError
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -295,69 +295,27 @@ def function(body):
 def cases():
     """Bodies by name: those above, and each question of each array."""
     found = dict(BODIES)
-    for question in [text.strip() for line in QUESTIONS.strip().splitlines() for text in line.strip().split("  ")]:
+    for question in expressions(QUESTIONS):
         for kind, array in ARRAYS.items():
             found[f"{question}, of {kind}"] = f"a = {array}\nreturn x * (2.0 if {question} else 3.0)"
     return found
 
 
-def outcome(f, *args):
-    """What a call returns, as comparable data, or the type of its exception."""
-    try:
-        with np.errstate(all="ignore"):
-            leaves = pytree.tree_leaves(f(*args))
-    except Exception as error:
-        return type(error)
-    return [(np.shape(z), np.result_type(z), np.asarray(z)) for z in leaves]
-
-
-def same(found, expected):
-    """Are two outcomes equal?"""
-    if isinstance(found, type) or isinstance(expected, type):
-        return found is expected
-    return len(found) == len(expected) and all(
-        [
-            a[:2] == b[:2] and (a[2].dtype.kind not in "fc" or np.allclose(a[2], b[2], equal_nan=True))
-            and (a[2].dtype.kind in "fc" or np.array_equal(a[2], b[2]))
-            for a, b in zip(found, expected, strict=True)
-        ]
-    )  # fmt: skip
-
-
-def by_loop(f):
-    """The definition of af.vmap(f)."""
-
-    def run(batch):
-        batch = batch[...]
-        batch.flags.writeable = False
-        results = [f(batch[k]) for k in range(len(batch))]
-        columns = zip(*map(pytree.tree_leaves, results), strict=True)
-        if any([len({(np.shape(v), np.result_type(v)) for v in column}) > 1 for column in map(list, columns)]):
-            raise af.BatchError("other shapes or dtypes")
-        columns = zip(*map(pytree.tree_leaves, results), strict=True)
-        return [np.stack(column) for column in columns]
-
-    return run
-
-
 def wrong_answers(body):
     """Where the transforms silently differ from their definitions."""
-    wrong = []
+    wrong, late = [], []  # in the first call of a compiled function: the second, which is compared, must be refused
     f, g = function(body), function(body)
-    mapped, loop = af.vmap(f, loop="allow"), by_loop(g)
+    mapped, compiled = af.vmap(f, loop="allow"), af.compile(function(body))
     for k, batch in enumerate(BATCHES):
-        found, expected = outcome(mapped, batch.copy()), outcome(loop, batch.copy())
-        if not same(found, expected):
-            wrong.append(f"vmap, call {k}: {found} for {expected}")
-    f, g = function(body), function(body)
-    compiled = af.compile(f)
-    late = []  # in the first call, so that the second one, which is compared with eager code, must be refused
+        text = difference(outcome(mapped, batch.copy()), outcome(by_loop, g, batch.copy()))
+        wrong += [f"vmap, call {k}: {text}"] if text else []
+    g = function(body)
     for k, x in enumerate([*BATCHES[0], *BATCHES[1]]):
         found, expected = outcome(compiled, x.copy()), outcome(g, x.copy())
-        if isinstance(found, type) and (issubclass(found, CompileError) or (k and found is expected)):
+        if isinstance(found, CompileError) or (k and isinstance(found, Exception) and type(found) is type(expected)):
             return wrong
-        if not same(found, expected):
-            (late if k == 0 else wrong).append(f"compile, call {k}: {found} for {expected}")
+        if text := difference(found, expected):
+            (wrong if k else late).append(f"compile, call {k}: {text}")
     return wrong + late
 
 

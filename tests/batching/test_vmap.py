@@ -198,51 +198,12 @@ def test_numbers_of_examples():
     (lambda: af.vmap(lambda p: p["w"], ({"v": 0},))({"w": X}), r"in_axes for argument 0 has the entries"),
     (lambda: af.vmap(f, "first")(X), "in_axes are ints, None, or containers"),
     (lambda: af.vmap(f, ([0],))(X), "where argument 0 has no container"),
+    (lambda: af.vmap(f, loop="never"), "it is one of 'warn', 'allow', 'refuse'"),
     (lambda: af.vmap(np.exp, out_axes=2)(X), "out_axes=2: the result for all examples has the axes 0 to 1"),
 ])  # fmt: skip
 def test_wrong_axes(call, message):
     with pytest.raises(InputError, match=message):
         call()
-
-
-QUESTIONS = {
-    "if, and, or, not, while": lambda x: x if x[0] > 0 else -x, "float(x)": lambda x: x * float(x[0]),
-    "x[mask], whose length": lambda x: np.sum(x[x > 0]),
-    "a range, a shape": lambda x: x * len(range(2 + x[0].astype(int))),
-    "np.asarray, np.array": lambda x: np.asarray(x) * 2, "x.tolist()": lambda x: np.array(x.tolist()),
-    "x.item()": lambda x: x * x[1].item(), "the question `in`": lambda x: x * (1.0 in x),
-    "a format": lambda x: x * len(f"{x[0]:.2f}"), "x.data": lambda x: x * x.data.ndim,
-    "plain[i] = x": lambda x: written_into(np.zeros(4), slice(2), x[:2]),
-    "np.put": lambda x: np.put(z := np.zeros(4), [0], x[0]) or z, "np.nonzero": lambda x: np.sum(np.nonzero(x > 0)[0]),
-    "x.view(dtype)": lambda x: x.view(np.int64), "an index with": lambda x: x[True],
-    "the text of an array": lambda x: x * len(str(x)) * ("-" in repr(x)), "a key": lambda x: x * len({x[0]: 1}),
-    "x.flags": lambda x: x * x.flags.c_contiguous,
-    "writeable=True": lambda x: np.lib.stride_tricks.sliding_window_view(x * 1, 2, writeable=True) * 1,
-    "another result for one example": lambda x: x * (type(x) is np.ndarray),
-}  # fmt: skip
-
-
-def written_into(z, index, value):
-    z[index] = value
-    return z
-
-
-@pytest.mark.parametrize("reason", QUESTIONS)
-def test_what_only_one_example_can_answer_is_a_loop_with_its_line(reason):
-    """The definition: f for each example. ``loop=`` says what is said of it."""
-    g = QUESTIONS[reason]
-    looping.SAID.clear()
-    with pytest.warns(LoopWarning, match=re.escape(reason)) as caught:
-        np.testing.assert_array_equal(af.vmap(g)(X), looped(g, X))
-    assert [w for w in caught if "test_vmap.py:" in str(w.message)]
-    np.testing.assert_array_equal(af.vmap(g)(X), looped(g, X))  # said once
-    looping.SAID.clear()
-    np.testing.assert_array_equal(af.vmap(g, loop="allow")(X), looped(g, X))
-    with pytest.raises(BatchError, match=re.escape(reason)) as refused:
-        af.vmap(g, loop="refuse")(X)
-    assert "test_vmap.py:" in str(refused.value)
-    with pytest.raises(InputError, match="it is one of 'warn', 'allow', 'refuse'"):
-        af.vmap(g, loop="never")
 
 
 @pytest.mark.parametrize(("g", "error", "message"), [

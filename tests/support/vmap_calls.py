@@ -80,6 +80,23 @@ EXPRESSIONS = """
     np.allclose(x,y)  np.array_equal(x,x)  x*np.may_share_memory(x,x[0])
     np.lib.stride_tricks.sliding_window_view(x,2,1)  np.sum(x,5)  x+np.ones((2,2))  x.reshape(5,5)  x@x
     np.concatenate([x,x[:,:1]])  np.linalg.inv(m*0)  np.max(x[:0])  x+np.ones((5,3,4))  x[0]+np.ones((5,4))
+    np.sum(x,0,where=x>0)  np.sum(x,1,where=s>0)  np.sum(s,0,where=x>0)  np.sum(s,0,where=s>0)+x
+    np.sum(x[0,0],where=x[0,1]>0)  np.sum(x[0,0],where=np.array(True))  np.max(x[0,0],axis=0)
+    np.sum(x,0,None,None,False,2.)  np.multiply.reduce(x,1)  np.logaddexp.accumulate(x)
+    np.add.reduceat(x,np.argsort(x[0])[:2],1)  np.multiply.outer(x[0],s[0])  np.hypot.outer(x[0],s[0])
+    np.linalg.norm(s)*x  np.linalg.norm(x,keepdims=True)  np.median(x[0,0])  np.percentile(x,[20,50],axis=0)
+    np.unwrap(x,period=2.,axis=0)  np.diff(x,prepend=x[:,:1],axis=1)  np.transpose(s)+x.T  np.squeeze(s[None])+x
+    np.diag(x[0],1)  np.diag(x[0],-2)  np.diag(s)+x[0,:3]  np.tile(s,2)+x[0,0]  np.pad(s,1)+x[0,0]
+    np.pad(s,1,constant_values=x[0,0])  np.repeat(s,2,axis=0)*x[0,0]  np.roll(s,1,axis=0)+x
+    np.concatenate([s,s])*x[0,0]  np.stack([s,s])+x  s@s.T+m  np.tile(x,(20,20))@np.tile(s.T,(20,20))  np.dot(x,x[0,0])
+    np.inner(x,x[0,0])  np.tensordot(s,s.T,1)+m  np.einsum(x,[0,1],s,[2,1],[0,2])  np.einsum("ij,kj",x,s)
+    np.linalg.solve(s[:,:3]+9*np.eye(3),x[:,0])  np.linalg.solve(m,s)  np.isclose(x,s,atol=.5)  np.allclose(s,s+1e-12)*x
+    np.convolve(s[0,:2],x[0],"full")  np.correlate(s[0,:2],x[0],"full")  np.convolve(s[0,:2],x[0],1)
+    np.correlate(x[0],s[0,:2],0)  np.cross(x[:,:3],s[:,:3])  np.take(x,[5,-1],axis=0,mode="wrap")
+    np.take(x,np.argsort(x[0])+3,axis=0,mode="wrap")  np.take(s,np.argsort(x[0])+2,axis=0,mode="clip")
+    np.take(x,np.argsort(x[0])+3,axis=0,mode=1)  np.take(s,np.argsort(x[0])-9,axis=0,mode=0)  np.where(x>0,x,s)
+    x.conjugate()  (x+1j*s).conj()  x.compress([True,False,True,False],axis=1)  np.abs(x)**s  2.**x  (x*2.).view()
+    x*s[0,0]+s[0,0][()]
 """
 
 
@@ -101,6 +118,11 @@ WRITTEN = {
         np.put_along_axis(z,np.argmax(z,1)[:,None],0,1)
         np.put_along_axis(z,np.argmax(z,None,keepdims=True).ravel(),0,None)  z.fill(x[0,0])  z.sort()  z.T.sort()
         z.partition(1)  z.flat[3] = 9  z.shape = (4,3)
+        z.fill(7.)  z.sort(0)  z.partition(1,axis=1)  np.copyto(z,s)  np.copyto(z,z[::-1])  np.copyto(z,s,where=x>0)
+        np.exp(x,out=z)  np.sum(x,0,where=x>0,out=z[0])  np.nansum(x,0,where=x>0,out=z[0])
+        np.add.reduce(x,0,where=x>0,out=z[0])  np.mean(x,axis=0,out=z[0])  np.concatenate([x[:2],s[2:]],out=z)
+        np.add.at(z,[0,0,2],x)  np.negative.at(z,[1])  np.put_along_axis(z,np.argsort(s,0)[:2],x[:2],0)  z **= 2
+        z[x>0] = 1.
     """,
     "s*1": "z[i] = 0  z[0] = x[0]  z += x  np.add.at(z,i,1.)",
 }
@@ -138,4 +160,5 @@ BODIES = [
     "return x.T.copy('K').ravel('K')", "return np.zeros_like(x.T).ravel('K') + np.add(x.T,1).ravel('A')",
     "return x[:,[0,1]].ravel('K')", "return np.stack([x,y]).T.sum(0).ravel('K')", "z = x*2; return z, z[::2]",
     "return x, x[0]", "return s, 3.0",
+    "z = x[:,:3]*1; np.matmul(x,s.T,out=z); return z",
 ]  # fmt: skip

@@ -1,7 +1,7 @@
 """NumPy's own functions, run on nodes: what the copies are, and that none of them can lose a node unseen.
 
 Their values and derivatives are tried with those of all composed functions (test_composed.py, test_keywords.py,
-backends/test_device.py, batching/test_vmap_calls.py).
+backends/test_device.py, batching/test_definition.py).
 """
 
 import inspect
