@@ -63,7 +63,7 @@ FOUND = {
     "type": lambda x, y: x * (2.0 if type(x) is np.ndarray else 3.0),
     "type by name": lambda x, y: x * float(len(type(x).__name__)),
     "inside a function": lambda x, y: [(lambda z: z * (2.0 if type(z) is np.ndarray else 3.0))(v) for v in (x, y)],
-}
+}  # fmt: skip
 
 
 def pairs():

@@ -4,6 +4,7 @@ Each program is there for the one check that gives this message: without it some
 the first call only.
 """
 
+import collections
 import functools
 import itertools
 import random
@@ -151,6 +152,11 @@ REFUSED = [
      with_outside(lambda: [(lambda: 1.0), (lambda: 2.0)], lambda o, x: o.reverse())),
     ("changes the elements of a list", with_outside(list, lambda o, x: o.append(1.0))),
     ("changes the elements of a list", with_outside(lambda: [1.0, 2.0], lambda o, x: o.reverse())),
+    ("changes the elements of a list", with_outside(lambda: [1.0, 2.0], lambda o, x: o.pop())),
+    ("changes the elements of a set", with_outside(lambda: {1.0, 2.0}, lambda o, x: o.pop())),
+    ("changes the elements of a dict", with_outside(lambda: {1.0: 2.0}, lambda o, x: o.popitem())),
+    *[("changes the elements of a deque", with_outside(lambda: collections.deque([1.0, 2.0]), do))
+      for do in (lambda o, x: o.popleft(), lambda o, x: o.rotate())],
     ("changes the elements of a dict", with_outside(lambda: {"a": 1.0}, lambda o, x: o.update(a=2.0))),
     ("writes into a bytearray from outside", with_outside(lambda: bytearray(b"a"), lambda o, x: o.__setitem__(0, 7))),
     ("writes into an array of shape (5000,) from outside",
@@ -428,7 +434,7 @@ RAISED = {  # for some values, or at once: also where nobody needs the result
     "a list times a number": (lambda x: x.sum() * [2.0], None, X),
     "a product that a number lacks": (lambda x: x.sum().dot(2.0), None, X),
     "a write into a number": (lambda x: (x.sum().__setitem__(..., 1.0), x)[1], None, X),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", RAISED)

@@ -7,7 +7,6 @@ import warnings
 
 import numpy as np
 import pytest
-from programs import plan_of
 
 import autoflow as af
 from autoflow.compiler.run.scalars import Slots
@@ -308,47 +307,3 @@ def test_texts_are_put_together_in_their_order():
     ):
         x = np.array([-1.0, 1.0, 2.0])
         np.testing.assert_array_equal(af.compile(f)(x), f(x), strict=True)
-
-
-def test_serial_programs_of_numbers_use_slots():
-    def f(x, y):
-        for _ in range(20):
-            x, y = y * x + 0.5, np.tanh(x - y)
-        return x
-
-    eager = af.value_and_grad(f, (0, 1))
-    compiled = af.compile(eager)
-    for x in (0.3, -1.2):
-        args = np.array(x), np.array(0.7)
-        expected, ours = eager(*args), compiled(*args)
-        assert [expected[0], *expected[1]] == [ours[0], *ours[1]]
-        assert all(type(g) is np.ndarray for g in (ours[0], *ours[1]))
-    assert type(plan_of(compiled)) is Slots
-
-
-def test_wide_programs_of_numbers():
-    def f(*v):
-        return sum(np.tanh(np.tanh(a * b + 1.0) * a - np.exp(b * 0.5) * (a - b)) for a in v for b in v)
-
-    args = [np.array(x) for x in np.linspace(-1, 1, 8)]
-    eager = af.value_and_grad(f, tuple(range(8)))
-    compiled = af.compile(eager)
-    for shift in (0.0, 0.1):
-        moved = [a + shift for a in args]
-        expected, ours = eager(*moved), compiled(*moved)
-        assert [expected[0], *expected[1]] == [ours[0], *ours[1]]
-    assert type(plan_of(compiled)) is Slots
-
-
-def test_division_by_zero_is_infinity_as_in_numpy():
-    def f(x, y):
-        for _ in range(4):
-            y = 1.0 / y + x / y
-        return y
-
-    compiled = af.compile(f)
-    with np.errstate(all="ignore"):
-        for x, y in ((1.0, 2.0), (1.0, 0.0), (0.0, 0.0), (1.0, 2.0)):
-            args = np.array(x), np.array(y)
-            np.testing.assert_array_equal(compiled(*args), f(*args))
-    assert type(plan_of(compiled)) is Slots

@@ -40,36 +40,26 @@ def basic_index(rng, shape):
 
 
 LOOKS = {  # most often views
-    "index": lambda rng, z: (basic_index(rng, z.shape), operator.getitem),
-    "T": lambda rng, z: (None, lambda a, _: a.T),
+    "index": lambda rng, z: (basic_index(rng, z.shape), operator.getitem), "T": lambda rng, z: (None, lambda a, _: a.T),
     "reshape": lambda rng, z: ((-1,) if rng.integers(2) else (1, -1), lambda a, s: a.reshape(s)),
     "ravel": lambda rng, z: ("CFK"[rng.integers(3)], lambda a, o: np.ravel(a, order=o)),
     "flip": lambda rng, z: (None, lambda a, _: np.flip(a)),
     "swap": lambda rng, z: (None, lambda a, _: np.swapaxes(a, 0, -1)),
     "expand": lambda rng, z: (None, lambda a, _: np.expand_dims(a, 0)),
     "squeeze": lambda rng, z: (None, lambda a, _: np.squeeze(a)),
-    "real": lambda rng, z: (None, lambda a, _: np.real(a)),
-    "ellipsis": lambda rng, z: (None, lambda a, _: a[...]),
-    "split": lambda rng, z: (None, lambda a, _: np.array_split(a, 2)[0]),
-    "same": lambda rng, z: (None, lambda a, _: a),
+    "real": lambda rng, z: (None, lambda a, _: np.real(a)), "ellipsis": lambda rng, z: (None, lambda a, _: a[...]),
+    "split": lambda rng, z: (None, lambda a, _: np.array_split(a, 2)[0]), "same": lambda rng, z: (None, lambda a, _: a),
     "diagonal": lambda rng, z: (None, lambda a, _: np.diagonal(a) if a.ndim > 1 else a),
     "broadcast": lambda rng, z: (None, lambda a, _: np.broadcast_to(a, (2, *a.shape))),
     "einsum": lambda rng, z: (None, lambda a, _: np.einsum("ij->ji" if a.ndim == 2 else "...->...", a)),
-}
+}  # fmt: skip
 COPIES = {  # always new memory
-    "copy": lambda a: a.copy(),
-    "copy K": lambda a: a.copy(order="K"),
-    "times": lambda a: a * 1.25,
-    "exp": lambda a: np.exp(0.3 * a),
-    "fancy": lambda a: a[[0, -1]],
-    "sum": lambda a: a.sum(axis=0, keepdims=True) * 0.5,
-    "zeros": lambda a: np.zeros_like(a) + 0.5 * a,
-    "square": lambda a: a * a,
-    "stack": lambda a: np.stack([a, a])[1],
-    "flatten": lambda a: a.flatten(),
-    "roll": lambda a: np.roll(a, 1),
-    "where": lambda a: np.where(a > 1.0, a, 0.5),
-}
+    "copy": lambda a: a.copy(), "copy K": lambda a: a.copy(order="K"), "times": lambda a: a * 1.25,
+    "exp": lambda a: np.exp(0.3 * a), "fancy": lambda a: a[[0, -1]],
+    "sum": lambda a: a.sum(axis=0, keepdims=True) * 0.5, "zeros": lambda a: np.zeros_like(a) + 0.5 * a,
+    "square": lambda a: a * a, "stack": lambda a: np.stack([a, a])[1], "flatten": lambda a: a.flatten(),
+    "roll": lambda a: np.roll(a, 1), "where": lambda a: np.where(a > 1.0, a, 0.5),
+}  # fmt: skip
 
 
 def put_where(a, b):
@@ -96,36 +86,29 @@ def own_slice(a, b):
 WRITES = {  # through a, with the numbers of b, which broadcasts against it
     "+=": lambda a, b: operator.iadd(a, b) if a.ndim else None,
     "*=": lambda a, b: operator.imul(a, b) if a.ndim else None,
-    "**=": lambda a, b: operator.ipow(a, 2) if a.ndim else None,
-    "all": lambda a, b: operator.setitem(a, ..., b),
+    "**=": lambda a, b: operator.ipow(a, 2) if a.ndim else None, "all": lambda a, b: operator.setitem(a, ..., b),
     "first": lambda a, b: operator.setitem(a, 0, 0.5 * b) if a.ndim else None,
     "half": lambda a, b: operator.setitem(a, slice(None, None, 2), b * b) if a.ndim else None,
     "own": lambda a, b: operator.setitem(a, slice(1, None), a[:1] * b) if a.ndim == 1 else None,
-    "several": lambda a, b: operator.setitem(a, [0, -1], b) if a.ndim else None,
-    "mask": put_where,
-    "out=": lambda a, b: np.multiply(a, b, out=a),
-    "tanh": lambda a, b: np.tanh(a, out=a),
-    "copyto": lambda a, b: np.copyto(a, np.sin(b)),
-    "at": lambda a, b: np.add.at(a, [0, 0], b) if a.ndim == 1 else None,
+    "several": lambda a, b: operator.setitem(a, [0, -1], b) if a.ndim else None, "mask": put_where,
+    "out=": lambda a, b: np.multiply(a, b, out=a), "tanh": lambda a, b: np.tanh(a, out=a),
+    "copyto": lambda a, b: np.copyto(a, np.sin(b)), "at": lambda a, b: np.add.at(a, [0, 0], b) if a.ndim == 1 else None,
     "element": lambda a, b: operator.setitem(a, 0, a[0] * 1.5) if a.ndim == 1 else None,
     "swap": lambda a, b: operator.setitem(a, slice(None), a[::-1].copy()) if a.ndim == 1 else None,
     "softmax": lambda a, b: softmax(a, b) if a.ndim else None,
-    "own slice": lambda a, b: own_slice(a, b) if a.ndim == 1 else None,
-    "sort": lambda a, b: a.sort(),
+    "own slice": lambda a, b: own_slice(a, b) if a.ndim == 1 else None, "sort": lambda a, b: a.sort(),
     "partition": lambda a, b: a.partition(0),
     "shuffle": lambda a, b: np.random.default_rng(1).shuffle(a) if a.ndim else None,
-    "put": lambda a, b: np.put(a, [0, -1], b),
-    "a.put": lambda a, b: a.put([0], [b]) if a.ndim else None,
+    "put": lambda a, b: np.put(a, [0, -1], b), "a.put": lambda a, b: a.put([0], [b]) if a.ndim else None,
     "place": lambda a, b: np.place(a, every_second(a), [0.5, 0.25]),
     "putmask": lambda a, b: np.putmask(a, every_second(a), b),
     "diagonal=": lambda a, b: np.fill_diagonal(a, b) if a.ndim > 1 else None,
-    "where=": lambda a, b: np.add(a, b, out=a, where=every_second(a)),
-    "fill": lambda a, b: a.fill(b),
+    "where=": lambda a, b: np.add(a, b, out=a, where=every_second(a)), "fill": lambda a, b: a.fill(b),
     "clip": lambda a, b: a.clip(0.3, 1.2, out=a),
     "matmul": lambda a, b: np.matmul(a, np.eye(a.shape[-1]) * 1.5, out=a) if a.ndim == 2 else None,
     "cumsum": lambda a, b: np.cumsum(a, axis=0, out=a) if a.ndim else None,
     "multiply.at": lambda a, b: np.multiply.at(a, slice(None, 2), b) if a.ndim == 1 else None,
-}
+}  # fmt: skip
 
 
 def program(seed):
@@ -181,11 +164,10 @@ WAYS = {
     "llvm": lambda f: [af.compile(af.grad(f), engine="llvm")(x) for x in POINTS],
     "batch": lambda f: af.compile(af.vmap(af.grad(f)))(POINTS),
     "forward": lambda f: [af.compile(af.jacfwd(f))(x) for x in POINTS],
-    "eager": lambda f: [af.grad(f)(x) for x in POINTS],
-    "eager batch": lambda f: af.vmap(af.grad(f))(POINTS),
+    "eager": lambda f: [af.grad(f)(x) for x in POINTS], "eager batch": lambda f: af.vmap(af.grad(f))(POINTS),
     "forward batch": lambda f: af.vmap(af.jacfwd(f))(POINTS),
     "checkpoint": lambda f: [af.grad(af.checkpoint(f))(x) for x in POINTS],
-}
+}  # fmt: skip
 
 
 needs_llvm = pytest.mark.skipif(not engines.is_there(), reason="llvmlite is not installed")

@@ -181,8 +181,7 @@ PROGRAMS = {
         "argparse.Namespace.rate=3."),
     "try attr": ("try: k=N.zz\nexcept AttributeError: k=2\nreturn x*k", "class C: pass\nN=C()", "N.zz=3"),
     "try class attr": ("try: k=N.zz\nexcept AttributeError: k=2\nreturn x*k", "class C: pass\nN=C()", "C.zz=3"),
-    "dict get": ("return x*D.get('b',2)", "D={}", "D['b']=3"),
-    "dict len": ("return x*(2+len(D))", "D={}", "D['b']=3"),
+    "dict get": ("return x*D.get('b',2)", "D={}", "D['b']=3"), "dict len": ("return x*(2+len(D))", "D={}", "D['b']=3"),
     "env": ("return x*float(os.environ.get('AUTOFLOW_TEST_TWO',2))", "os.environ.pop('AUTOFLOW_TEST_TWO',0)",
         "os.environ['AUTOFLOW_TEST_TWO']='3'"),
     "getenv": ("return x*float(os.getenv('AUTOFLOW_TEST_TWO','2'))", "os.environ.pop('AUTOFLOW_TEST_TWO',0)",
@@ -232,8 +231,7 @@ PROGRAMS = {
     "datetime": ("return x*Q.day", "Q=datetime.date(2020,1,2)", "Q=datetime.date(2020,1,3)"),
     "regex": ("return x*len(Q.findall('aab'))", "Q=re.compile('a')", "Q=re.compile('b')"),
     "slice": ("return x*np.arange(5.)[Q][0]", "Q=slice(2,3)", "Q=slice(3,4)"),
-    "range": ("return x*len(Q)", "Q=range(2)", "Q=range(3)"),
-    "dtype glob": ("return x.astype(Q)", "Q='f8'", "Q='f4'"),
+    "range": ("return x*len(Q)", "Q=range(2)", "Q=range(3)"), "dtype glob": ("return x.astype(Q)", "Q='f8'", "Q='f4'"),
     "ufunc glob": ("return Q(x,2)", "Q=np.multiply", "Q=np.add"),
     "builtin shadow": ("return x*len([1,2])", "pass", "len=lambda v:3"),
     "printoptions": ("return x*len(str(np.array([1.23456])))", "np.set_printoptions(precision=8)",
@@ -251,12 +249,9 @@ PROGRAMS = {
     "bool flip": ("return x*(2 if B else 3)", "B=True", "B=False"),
     "neg zero": ("return np.copysign(x,Z)", "Z=0.0", "Z=-0.0"),
     "nan payload": ("return x*(2 if Z==Z else 3)", "Z=1.0", "Z=float('nan')"),
-    "int/float": ("return x//1*K", "K=2", "K=2.5"),
-    "True/1": ("return x*(2 if K is True else 3)", "K=True", "K=1"),
-    "str": ("return x*len(K)", "K='ab'", "K='abc'"),
-    "bytes": ("return x*len(K)", "K=b'ab'", "K=b'abc'"),
-    "complex": ("return x*K.imag", "K=2j", "K=3j"),
-    "None": ("return x*(2 if K is None else 3)", "K=None", "K=0"),
+    "int/float": ("return x//1*K", "K=2", "K=2.5"), "True/1": ("return x*(2 if K is True else 3)", "K=True", "K=1"),
+    "str": ("return x*len(K)", "K='ab'", "K='abc'"), "bytes": ("return x*len(K)", "K=b'ab'", "K=b'abc'"),
+    "complex": ("return x*K.imag", "K=2j", "K=3j"), "None": ("return x*(2 if K is None else 3)", "K=None", "K=0"),
     "Ellipsis": ("return x*(2 if K is ... else 3)", "K=...", "K=0"),
     "np scalar": ("return x*K", "K=np.float64(2)", "K=np.float64(3)"),
     "dict order": ("return x*next(iter(D))", "D={2:0,3:0}", "D[2]=D.pop(2)"),
@@ -704,28 +699,21 @@ def test_clocks_that_the_function_may_read_are_refused(body):
 # Objects H that hold an object O, written in Python or in C, and how the function gets O from it.
 HOLDERS = {
     "values of a dict": ("D={'a':O};H=D.values()", "[*H][0]"),
-    "items of a dict": ("D={'a':O};H=D.items()", "[*H][0][1]"),
-    "a method of a dict": ("D={'a':O};H=D.get", "H('a')"),
-    "a method of a list": ("H=[O].__getitem__", "H(0)"),
-    "a method of a tuple": ("H=(O,).__iter__", "next(H())"),
+    "items of a dict": ("D={'a':O};H=D.items()", "[*H][0][1]"), "a method of a dict": ("D={'a':O};H=D.get", "H('a')"),
+    "a method of a list": ("H=[O].__getitem__", "H(0)"), "a method of a tuple": ("H=(O,).__iter__", "next(H())"),
     "a method in partial": ("H=functools.partial({'a':O}.get,'a')", "H()"),
     "a bound method": ("class C:\n def m(self): return self.o\nC.o=O\nH=C().m", "H()"),
     "proxy of a dict": ("H=types.MappingProxyType({'a':O})", "H['a']"),
     "ChainMap": ("H=collections.ChainMap({},{'a':O})", "H['a']"),
     "ContextVar": ("H=contextvars.ContextVar('H',default=O)", "H.get()"),
-    "array of objects": ("H=np.empty(1,object);H[0]=O", "H[0]"),
-    "deque": ("H=collections.deque([O])", "H[0]"),
-    "thread's": ("H=threading.local();H.o=O", "H.o"),
-    "slot": ("class C:\n __slots__='o',\nH=C();H.o=O", "H.o"),
-    "default": ("def H(o=O): return o", "H()"),
-    "closure": ("def g(o): return lambda: o\nH=g(O)", "H()"),
-}
+    "array of objects": ("H=np.empty(1,object);H[0]=O", "H[0]"), "deque": ("H=collections.deque([O])", "H[0]"),
+    "thread's": ("H=threading.local();H.o=O", "H.o"), "slot": ("class C:\n __slots__='o',\nH=C();H.o=O", "H.o"),
+    "default": ("def H(o=O): return o", "H()"), "closure": ("def g(o): return lambda: o\nH=g(O)", "H()"),
+}  # fmt: skip
 # Such objects O, what the function reads of them, and what changes that.
 HELD = {
-    "list": ("O=[2.]", "{}[0]", "O[0]=3."),
-    "dict": ("O={'k':2.}", "sum({}.values())", "O['l']=3."),
-    "set": ("O={2}", "len({})", "O.add(3)"),
-    "event": ("O=threading.Event()", "(2 if {}.is_set() else 3)", "O.set()"),
+    "list": ("O=[2.]", "{}[0]", "O[0]=3."), "dict": ("O={'k':2.}", "sum({}.values())", "O['l']=3."),
+    "set": ("O={2}", "len({})", "O.add(3)"), "event": ("O=threading.Event()", "(2 if {}.is_set() else 3)", "O.set()"),
     "text in memory": ("import io\nO=io.StringIO('a')", "len({}.getvalue())", "O.write('ab')"),
     "array": ("O=np.array([2.])", "float({}[0])", "O[0]=3."),
     "strides": ("O=np.ones((2,2))", "{}.strides[0]", "O.strides=8,16"),
@@ -739,7 +727,7 @@ HELD = {
     "a gradient by text": ("O=af.Variable(1.);O.grad=2.", "getattr({}, 'grad')", "O.grad=3."),
     "name": ("O=af.Variable(1.,name='a')", "len({}.name)", "O.name='ab'"),
     "frozen": ("O=af.Variable(1.)", "(2 if {}.requires_grad else 3)", "O.requires_grad=False"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("holder", HOLDERS)
@@ -754,11 +742,10 @@ def test_whatever_holds_it_what_changes_is_seen_or_refused(holder):
 CONTAINERS = {
     "dataclass": ("@dataclasses.dataclass\nclass C(B):\n w: float = 2.", "O=C()"),
     "frozen dataclass": ("@dataclasses.dataclass(frozen=True)\nclass C(B):\n w: float = 2.", "O=C()"),
-    "dict": ("class C(B,dict):", "O=C(w=2.)"),
-    "list": ("class C(B,list):", "O=C([2.])"),
+    "dict": ("class C(B,dict):", "O=C(w=2.)"), "list": ("class C(B,list):", "O=C([2.])"),
     "tuple": ("class C(B,tuple):", "O=C([2.])"),
     "namedtuple": ("class C(B,collections.namedtuple('C','w')):", "O=C(2.)"),
-}
+}  # fmt: skip
 # What the class defines, what the function reads of O, and what changes that.
 BESIDE = {
     "a global of a method": (" def m(self): return K[0]", "O.m()", "K=[3.]"),
@@ -769,7 +756,7 @@ BESIDE = {
     "a default of a method": (" def m(self,k=2.): return k", "O.m()", "C.m.__defaults__=(3.,)"),
     "an attribute of its own": (" pass", "vars(O).get('b',2.)", "vars(O)['b']=3."),
     "a list of its own": (" pass", "(vars(O).setdefault('b',[2.])[0])", "vars(O)['b'][0]=3."),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("container", CONTAINERS)
@@ -842,12 +829,10 @@ CODE = {
 }  # fmt: skip
 # What that code reads, and what changes it.
 READ = {
-    "number": ("K=2.", "K", "K=3."),
-    "list": ("K=[2.]", "K[0]", "K[0]=3."),
-    "array": ("K=np.array([2.])", "float(K[0])", "K[0]=3."),
-    "class": ("class K: a=2.", "K.a", "K.a=3."),
+    "number": ("K=2.", "K", "K=3."), "list": ("K=[2.]", "K[0]", "K[0]=3."),
+    "array": ("K=np.array([2.])", "float(K[0])", "K[0]=3."), "class": ("class K: a=2.", "K.a", "K.a=3."),
     "function": ("def K(): return 2.", "K()", "def K(): return 3."),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("read", READ)
