@@ -69,7 +69,15 @@ ELSEWHERE = {
     "pictures/model/gathering.py": ("pictures/test_walk.py pictures/test_huge.py", "what a walk finds"),
     "pictures/model/style.py": ("pictures/test_looks.py", "colours and sizes, measured on what is drawn"),
     "pictures/pages/stepper.py": ("pictures/pages/test_html.py pictures/test_browser.py", "in a browser, too"),
-    "pictures/render/*": ("pictures/test_formats.py pictures/test_gallery.py", "one drawing, compared in every format"),
+    **dict.fromkeys(
+        [f"pictures/render/{name}.py" for name in ("cards", "display", "drawing", "svg")],
+        ("pictures/test_gallery.py pictures/test_looks.py", "what stands on cards, and in which colours and fonts")),
+    **dict.fromkeys(
+        ("pictures/render/dot.py", "pictures/render/text.py"),
+        ("pictures/test_formats.py pictures/test_gallery.py", "one drawing, compared in these formats, too")),
+    "pictures/render/placing.py": ("pictures/layout/test_arrange.py", "where cards and arrows are in a picture"),
+    "pictures/render/png.py": ("pictures/pages/test_html.py", "pixels at the place of the SVG"),
+    "pictures/render/tikz.py": ("pictures/pages/test_frames.py", "TeX for a document, and films for a talk"),
     "pictures/summaries.py": ("pictures/folding/test_views.py", "a table, with the boxes of the picture"),
     "program/callers.py": ("forward/test_takers.py nodes/test_foreign.py", "where who calls decides"),
     "program/source.py": ("program/test_names.py", "what an expression is, as its names say"),

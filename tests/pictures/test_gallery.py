@@ -15,19 +15,22 @@ import json
 import math
 import os
 import re
+import shutil
 import subprocess
 import zlib
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 from xml.etree import ElementTree
 
+import eyes
 import pytest
 from gallery import DEAR, NAMES, SVG, make, picture
+from graphs import by_title
 from seeds import by_night
 
-from autoflow.pictures.render import dot
 from autoflow.pictures.render.svg import style_sheet
 
+ROOT = Path(make.__file__).parent.parent
 GOLDEN = Path(__file__).parents[1] / "golden" / "gallery"
 MADE = {
     "svg": lambda g: g.to_svg(), "dot": lambda g: g.to_dot(), "mmd": lambda g: g.to_mermaid(),
@@ -128,6 +131,10 @@ def same(a, b):
 def test_the_svg_is_xml_and_obeys_nobody(name):
     text = picture(name).to_svg()
     root = ElementTree.fromstring(text)
+    assert (root.tag, root.get("role"), root.get("style")) == (SVG + "svg", "img", "max-width:100%;height:auto")
+    assert root.find(SVG + "title").text
+    assert root.find(SVG + "desc").text.startswith("Computation graph of ")
+    assert not re.search(r"url\(|@import", text)
     assert re.findall(r"https?:[^\"' ]*", text) == ["http://www.w3.org/2000/svg"]
     assert {element.tag.removeprefix(SVG) for element in root.iter()} <= {
         "svg", "title", "desc", "style", "rect", "g", "path", "polygon", "text", "circle",
@@ -139,23 +146,18 @@ def test_the_svg_is_xml_and_obeys_nobody(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_all_text_is_inside_the_picture_and_no_card_overlaps_another(name):
-    root = ElementTree.fromstring(picture(name, legend=False).to_svg())
-    wide, high = float(root.get("width")), float(root.get("height"))
-    places = []
-    for group in root.iter(SVG + "g"):
-        if (group.get("class") or "").split()[:1] in (["var"], ["con"], ["op"]):
-            x, y = map(float, re.findall(r"[\d.]+", group.get("transform")))
-            box = group.find(SVG + "rect")
-            w, h = float(box.get("width")), float(box.get("height"))
-            assert x >= 0
-            assert x + w <= wide
-            assert y + h <= high
-            for u, v, a, b in places:
-                assert x + w <= u + 0.2 or u + a <= x + 0.2 or y + h <= v + 0.2 or v + b <= y + 0.2
-            places.append((x, y, w, h))
-            for text in group.iter(SVG + "text"):
-                assert 0 <= float(text.get("x")) <= w
+    root = eyes.root_of(picture(name, legend=False))
+    wide, high = eyes.size(root)
+    places = eyes.cards(root)
     assert places
+    for left, top, right, low in places.values():
+        assert 0 <= left < right <= wide
+        assert 0 <= top < low <= high
+    for (a, b, c, d), (e, f, g, h) in combinations(places.values(), 2):
+        assert c <= e + 0.2 or g <= a + 0.2 or d <= f + 0.2 or h <= b + 0.2
+    for group in [g for g in root.iter(SVG + "g") if g.get("data-node")]:
+        across = float(group.find(SVG + "rect").get("width"))
+        assert all([0 <= float(text.get("x")) <= across for text in group.iter(SVG + "text")])
 
 
 def test_hostile_names_are_clipped_and_clean_everywhere():
@@ -187,20 +189,11 @@ def test_the_lesson_has_ten_operations_on_eight_cards():
 
 def test_the_gradient_is_a_graph_as_well():
     g = make.gradient()
-    x = next(v for v in g.nodes if v.title == "x")
     second = 2 * math.sin(2) + 8 * math.cos(2) - 4 * math.sin(2)
-    assert math.isclose(x.gradient.elements[0], second, rel_tol=1e-12)
+    assert math.isclose(by_title(g)["x"].gradient.elements[0], second, rel_tol=1e-12)
 
 
-@pytest.mark.skipif(not dot.shutil.which("dot"), reason="Graphviz is not installed")
-@pytest.mark.parametrize("name", ["network", "network_folded", "hostile", "gradient"])
-def test_dot_accepts_boxes_and_folds(name):
-    from autoflow.pictures.render.dot import run_dot
-
-    assert b"<svg" in run_dot(make.GALLERY[name](), "svg")
-
-
-@pytest.mark.skipif(not dot.shutil.which("dot"), reason="Graphviz is not installed")
+@pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz is not installed")
 @pytest.mark.parametrize("name", ["network", "hostile"])
 def test_dot_leads_all_arrows_forward_and_boxes_one_after_another(name):
     g = make.GALLERY[name]().drawn
@@ -216,39 +209,28 @@ def test_dot_leads_all_arrows_forward_and_boxes_one_after_another(name):
         assert max([right[k] for k in before]) < min([left[k] for k in after])
 
 
-def test_the_picture_of_the_readme_is_that_of_its_example(tmp_path, monkeypatch):
-    root = Path(make.__file__).parent.parent
-    text = (root / "README.md").read_text(encoding="utf-8")
+def test_the_picture_and_the_formula_of_the_readme_are_those_of_its_example(tmp_path, monkeypatch):
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert text.index("images/lesson_light.svg") < text.index("```python")
-    code = text.split("```python\n")[1].split("```")[0]
-    monkeypatch.chdir(tmp_path)
-    exec(code, {"__name__": "readme"})
-    shown = (root / "images" / "lesson_light.svg").read_text(encoding="utf-8")
-    assert texts((tmp_path / "a5.svg").read_text(encoding="utf-8")) == texts(shown)
-    assert make.readme(theme="light").to_svg() == shown
-
-
-def test_the_typeset_formula_of_the_readme_is_that_of_its_example(tmp_path, monkeypatch):
-    text = (Path(make.__file__).parent.parent / "README.md").read_text(encoding="utf-8")
-    code = text.split("```python\n")[1].split("```")[0]
     monkeypatch.chdir(tmp_path)
     names = {"__name__": "readme"}
-    exec(code, names)
+    exec(text.split("```python\n")[1].split("```")[0], names)
+    shown = (ROOT / "images" / "lesson_light.svg").read_text(encoding="utf-8")
+    assert texts((tmp_path / "a5.svg").read_text(encoding="utf-8")) == texts(shown)
+    assert make.readme(theme="light").to_svg() == shown
     exec("formula = x.why(a5).to_latex()", names)
     assert text.split("```math\n")[1].split("\n```")[0] == names["formula"]
 
 
 def test_pictures_of_the_readme_are_there_in_both_themes():
-    root = Path(make.__file__).parent.parent
-    text = (root / "README.md").read_text(encoding="utf-8")
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
     pairs = re.findall(r'srcset="(.*?)_dark(\.\w+)">\s*<img src="(.*?)_light(\.\w+)" alt="\w', text)
     assert len(pairs) == text.count("<picture>") == 4
-    assert [name for name in re.findall(r'srcset="(.*?)"', text) if not (root / name).is_file()] == []
+    assert [name for name in re.findall(r'srcset="(.*?)"', text) if not (ROOT / name).is_file()] == []
     for dark, kind, light, same_kind in pairs:
         assert (dark, kind) == (light, same_kind)
-        assert (root / f"{dark}_dark{kind}").is_file()
-        assert (root / f"{light}_light{kind}").is_file()
-    assert make.network_folded(theme="dark").to_svg() == (root / "images/network_folded_dark.svg").read_text("utf-8")
+        assert (ROOT / f"{light}_light{kind}").is_file()
+    assert make.network_folded(theme="dark").to_svg() == (ROOT / "images/network_folded_dark.svg").read_text("utf-8")
 
 
 def texts(svg):

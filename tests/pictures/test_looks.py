@@ -1,14 +1,13 @@
 """Are the reference graphs good to look at? Contrast, overlaps, cut text, arrows over cards, measured on each."""
 
-import re
+from collections import Counter
 from itertools import pairwise
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from eyes import along
-from gallery import NAMES, SVG, make, picture
-from graphs import luminance
+from eyes import SVG, arrows, cards, over, root_of
+from gallery import NAMES, make, picture
+from graphs import contrast, repeat
 from seeds import by_day
 
 import autoflow as af
@@ -18,16 +17,6 @@ from autoflow.pictures.render.drawing import drawing_of
 
 READABLE, VISIBLE = 4.5, 3.0  # contrast of a text, and of a line: WCAG 2.1, 1.4.3 and 1.4.11 (AA)
 THEMES = ("light", "dark")
-
-
-def root_of(name):
-    """The root of a picture's SVG."""
-    return ElementTree.fromstring(picture(name, theme="light").to_svg())
-
-
-def contrast(one, other):
-    low, high = sorted([luminance(one), luminance(other)])
-    return (high + 0.05) / (low + 0.05)
 
 
 @pytest.mark.parametrize("theme", THEMES)
@@ -55,48 +44,32 @@ def test_every_arrow_can_be_seen(theme):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_no_arrow_runs_over_a_card(name):
-    root = root_of(name)
-    boxes = {}
-    for group in root.iter(SVG + "g"):
-        if group.get("data-node"):
-            x, y = map(float, re.findall(r"[\d.]+", group.get("transform")))
-            box = group.find(SVG + "rect")
-            boxes[group.get("data-node")] = (x, y, x + float(box.get("width")), y + float(box.get("height")))
-    arrows = [group for group in root.iter(SVG + "g") if group.get("data-edge")]
-    assert arrows
-    for group in arrows:
-        ends = group.get("data-edge").split("-")[:2]
-        for x, y in along(group.find(SVG + "path").get("d")):
-            for node, (left, top, right, low) in boxes.items():
-                assert node in ends or not (left + 1 < x < right - 1 and top + 1 < y < low - 1), (ends, node)
+    root = root_of(picture(name, theme="light"))
+    ways = arrows(root)
+    assert ways
+    for (source, target, _), path in ways.items():
+        assert not [node for node, card in cards(root).items() if node not in (source, target) and over(card, path)]
 
 
 def test_an_arrow_of_a_leaf_begins_anew_in_the_row_that_needs_it():
     af.reset()
-    root = ElementTree.fromstring(make.recurrent(direction="rows", fold=False).to_svg())
+    root = root_of(make.recurrent(direction="rows", fold=False))
     labels = [t.text for t in root.iter(SVG + "text") if t.get("class") == "parts"]
     assert sorted(labels) == ["U"] * 4 + ["W"] * 4 + ["b"] * 4 + ["→ 4 uses below"] * 3  # the first has them beside it
-    starts = {}
-    for group in root.iter(SVG + "g"):
-        if group.get("data-edge"):
-            source = group.get("data-edge").split("-")[0]
-            starts.setdefault(source, set()).add(group.find(SVG + "path").get("d").partition("L")[0])
-    assert sorted(map(len, starts.values()))[-3:] == [5, 5, 5]
+    starts = {(source, path[0]) for (source, *_), path in arrows(root).items()}
+    assert sorted(Counter([source for source, _ in starts]).values())[-3:] == [5, 5, 5]
 
 
 def test_what_is_too_wide_stands_in_rows():
     x = af.Variable(1.0, name="x")
-    short, long, broad = x, x, [x * k for k in range(2, 9)]
-    for _ in range(3):
-        short = np.sin(short)
-    for _ in range(20):
-        long = long * x - 1.0
-    for _ in range(7):
-        broad = [a * b / 1000.0 - c for (a, b), c in zip(pairwise([*broad, broad[0]]), broad, strict=True)]
-    total = sum(broad)
-    assert af.graph(short).look.direction == "right"
-    assert af.graph(long, fold=False).look.direction == "rows"
-    assert af.graph(total, fold=False).look.direction == "down"  # too many arrows would have to turn round
+
+    def woven(rows):
+        return [a * b / 1000.0 - c for (a, b), c in zip(pairwise([*rows, rows[0]]), rows, strict=True)]
+
+    assert af.graph(repeat(np.sin, x, 3)).look.direction == "right"
+    assert af.graph(repeat(lambda y: y * x - 1.0, x, 20), fold=False).look.direction == "rows"
+    broad = sum(repeat(woven, [x * k for k in range(2, 9)], 7))
+    assert af.graph(broad, fold=False).look.direction == "down"  # too many arrows would have to turn round
 
 
 # ------------------------------------------------------------------ in a browser, with its fonts
@@ -117,10 +90,8 @@ FEW = {"lesson", "hostile", "network", "attention"}
 def test_no_text_is_cut_or_runs_into_another(browser, tmp_path, name):
     for (left, top, right, low), texts in opened(browser, tmp_path, name, "light").run(MEASURE):
         for k, (text, a, b, c, d) in enumerate(texts):
-            assert left <= a, text
-            assert c <= right, text
-            assert top <= b + 4, text  # what a font leaves free above its letters may reach further
-            assert d - 4 <= low, text
+            assert left <= a <= c <= right, text
+            assert top - 4 <= b <= d <= low + 4, text  # what a font leaves free around its letters may reach further
             for other, e, f, g, h in texts[:k]:
                 assert c <= e + 0.5 or g <= a + 0.5 or d <= f + 6 or h <= b + 6, (text, other)
 

@@ -330,8 +330,7 @@ def test_any_nesting_can_be_drawn(plan, depth):
     assert sorted(m for v in drawn.nodes for m in v.members) == list(range(len(g.nodes)))
     for direction in ("right", "down", "rows"):
         assert graph(nodes[-1], depth=depth, direction=direction, gradients=False).to_svg()
-    assert g.to_dot()
-    assert g.to_mermaid()
+    assert all([g.to_dot(), g.to_mermaid(), g.to_json(), str(g)])
 
 
 # ------------------------------------------------------------------ parts

@@ -12,13 +12,13 @@ import shutil
 import subprocess
 import sys
 import types
-import zlib
-from html.parser import HTMLParser
+from contextlib import ExitStack
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from graphs import EVIL, lesson, shared
+from graphs import EVIL, lesson, repeat, shared
+from pages import Reader, data_of
 from support import NIGHTLY
 
 import autoflow as af
@@ -26,44 +26,39 @@ from autoflow.pictures import draw, graph, step, walk
 from autoflow.pictures.model.steps import steps_of
 from autoflow.pictures.pages import html, stepper
 from autoflow.pictures.pages.html import LONG, PLAIN, attribute, fragment, pack_file, page, script, style
-from autoflow.pictures.render import png
+from autoflow.pictures.render import drawing, png, text as trees
 from autoflow.pictures.render.display import resolve
 from autoflow.pictures.render.drawing import drawing_of
 
 PNG = b"\x89PNG\r\n"
 
 
-class Reader(HTMLParser):
-    """All tags with their attributes, and the texts of elements."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.tags, self.texts, self.open = [], {}, []
-        self.feed(text)
-
-    def handle_starttag(self, tag, attributes):
-        self.tags.append((tag, dict(attributes)))
-        self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        if tag in self.open:
-            while self.open.pop() != tag:
-                pass
-
-    def handle_startendtag(self, tag, attributes):
-        self.tags.append((tag, dict(attributes)))
-
-    def handle_data(self, data):
-        self.texts.setdefault(self.open[-1] if self.open else "", []).append(data)
-
-
-def data_of(text):
-    (written,) = [attributes["data-autoflow"] for _, attributes in Reader(text).tags if "data-autoflow" in attributes]
-    return json.loads(written if written[0] == "{" else zlib.decompress(base64.b64decode(written)))
-
-
 def steppable():
     return lesson()[0].step().graph
+
+
+def scoped(*names):
+    """Two operations in each scope; in "a/b" they are in the inner one."""
+    y = af.Variable(2.0, name="x")
+    for name in names:
+        with ExitStack() as stack:
+            for part in name.split("/"):
+                stack.enter_context(af.scope(part))
+            y = np.tanh(y) * np.exp(-y)
+    return y
+
+
+def refuse(*_, **__):
+    """Instead of what is not to be called."""
+    raise ZeroDivisionError("it was called")
+
+
+@pytest.fixture
+def without_programs(monkeypatch):
+    """Nothing here can draw PNG or PDF."""
+    for module in ("matplotlib", "matplotlib.figure", "pygraphviz"):
+        monkeypatch.setitem(sys.modules, module, None)
+    monkeypatch.setattr(shutil, "which", lambda name: None)
 
 
 # ------------------------------------------------------------------ the fragment
@@ -81,17 +76,16 @@ def test_the_image_comes_first_and_says_what_it_shows():
 
 
 def test_the_table_has_all_steps():
-    a5, _ = lesson()
-    reader = Reader(fragment(a5.graph(gradients=True)))
+    g = lesson()[0].graph(gradients=True)
+    reader = Reader(fragment(g))
     assert reader.texts["b"] == ["step", "phase", "what happens"]
-    assert reader.texts["td"][2::3] == [s.caption for s in steps_of(a5.graph(gradients=True).drawn)]
+    assert reader.texts["td"][2::3] == [s.caption for s in steps_of(g.drawn)]
 
 
 def test_the_table_of_a_lesson_has_the_local_rules_in_latex():
     a5, _ = lesson()
     text = fragment(a5.step().graph)
-    reader = Reader(text)
-    assert reader.texts["b"] == ["step", "phase", "what happens", "local rule"]
+    assert Reader(text).texts["b"] == ["step", "phase", "what happens", "local rule"]
     _, *rules = re.findall(r'<td class="tex2jax_process mathjax_process"[^>]*>(.*?)</td>', text)
     assert [bool(rule) for rule in rules] == [s.phase == "backward" for s in a5.steps()]
     by_title = {s.title: rule for s, rule in zip(a5.steps(), rules, strict=True) if rule}
@@ -103,10 +97,8 @@ def test_the_table_of_a_lesson_has_the_local_rules_in_latex():
 
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_the_rules_of_several_nodes_name_what_they_share_once(count):
-    x = af.Variable(2.0)
-    hidden = x * 3.0
-    outputs = [f(hidden) for f in (np.sin, np.cos, np.tanh)[:count]]
-    texts = [text for _, text in step(outputs).graph.rules]
+    hidden = af.Variable(2.0) * 3.0
+    texts = [text for _, text in step([f(hidden) for f in (np.sin, np.cos, np.tanh)[:count]]).graph.rules]
     assert len(texts) == 1 + count
     assert all([r"\mathrm{hidden}" in text and r"\mathrm{hidden}_" not in text for text in texts])
 
@@ -121,11 +113,8 @@ def test_names_in_local_rules_are_no_commands():
 def test_nothing_comes_from_elsewhere():
     for text in (page(steppable(), 0), page(graph(shared()[0]))):
         outside = re.sub(r'src="data:image/svg\+xml;base64,[A-Za-z0-9+/=]*"', "", text)
-        assert not re.search(
-            r"https?:|//[a-z]|@import|url\(|eval\(|Function\(|innerHTML|<iframe|\sid=|\son\w+=", outside
-        )
-        assert "src=" not in outside
-        assert "href" not in outside
+        active = r"https?:|//[a-z]|@import|url\(|eval\(|Function\(|innerHTML|<iframe|\sid=|\son\w+=|src=|href"
+        assert not re.search(active, outside)
 
 
 @pytest.mark.parametrize("name", EVIL, ids=range(len(EVIL)))
@@ -159,16 +148,14 @@ def test_the_data_of_the_script():
     cards = {e.get("data-node"): e for e in svg.iter() if e.get("data-node")}
     sent = {}
     for s in data["steps"]:
-        assert {str(s["node"])} <= set(cards) if "node" in s else s["phase"] in ("start", "end")
+        assert str(s["node"]) in cards if "node" in s else s["phase"] in ("start", "end")
         assert set(s.get("inputs", ())) <= edges
         for product in s.get("products", ()):
             assert product["edge"] in edges
             texts = [t.text for t in cards[str(s["node"])].iter() if t.get("class") == "sent"]
             sent[product["edge"]] = texts[product["row"]]
-    flowing = {f"{e.source}-{e.target}-{e.slot}": e for e in stepper.graph.edges if e.flows}
-    assert set(sent) == set(flowing)
-    for edge, text in sent.items():
-        assert text == f"= {flowing[edge].sent.text(4)}"
+    flowing = [e for e in stepper.graph.edges if e.flows]
+    assert sent == {f"{e.source}-{e.target}-{e.slot}": f"= {e.sent.text(4)}" for e in flowing}
 
 
 def test_a_question_hides_the_answer():
@@ -179,16 +166,15 @@ def test_a_question_hides_the_answer():
 
 
 def test_the_start_and_the_theme():
-    assert data_of(page(steppable(), 0))["start"] == 0
-    assert data_of(page(steppable()))["start"] == -1
-    assert data_of(fragment(graph(shared()[0], theme="dark")))["light"] == "false"
-    assert 'content="dark"' in page(graph(shared()[0], theme="dark"))
+    assert [data_of(text)["start"] for text in (page(steppable(), 0), page(steppable()))] == [0, -1]
+    dark = graph(shared()[0], theme="dark")
+    assert data_of(fragment(dark))["light"] == "false"
+    assert 'content="dark"' in page(dark)
     assert 'content="light dark"' in page(graph(shared()[0]))
 
 
 def test_without_gradients_there_is_a_picture_and_a_tree():
-    out, _ = shared()
-    g = graph(out)
+    g = graph(shared()[0])
     assert not g.gradients
     text = fragment(g)
     assert data_of(text)["steps"] == []
@@ -200,16 +186,12 @@ def test_without_gradients_there_is_a_picture_and_a_tree():
 def test_the_script_is_short_and_strict():
     assert script().startswith('(() => {"use strict";')
     assert script().endswith("})();")
-    pieces = ("unpack.js", "fragment.js", "fragment.css")
-    assert sum([len(pack_file(name)) for name in pieces]) < 20_000
-    assert len(pack_file("predict.js")) < 8_500
-    assert sum([len(pack_file(name)) for name in ("program.js", "program.css", "zoom.js")]) < 8_000
+    longest = {("unpack.js", "fragment.js", "fragment.css"): 20_000, ("predict.js",): 8_500,
+               ("program.js", "program.css", "zoom.js"): 8_000}  # fmt: skip
+    for files, most in longest.items():
+        assert sum([len(pack_file(name)) for name in files]) < most
     assert len(script()) < 31_000
     assert len(fragment(steppable())) < 100_000
-
-
-def test_equal_graphs_give_equal_pages():
-    assert page(steppable()) == page(steppable())
 
 
 def test_long_data_is_compressed():
@@ -220,8 +202,9 @@ def test_long_data_is_compressed():
         assert data_of(f"<div data-autoflow='{attribute(data)}'>") == data
 
 
-def test_a_page_runs_no_script_but_its_own():
+def test_a_page_runs_no_script_but_its_own_and_is_the_same_each_time():
     text = page(steppable())
+    assert text == page(steppable())
     (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="(.*?)">', text)
     (program,) = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
     known = base64.b64encode(hashlib.sha256(program.encode()).digest()).decode()
@@ -229,12 +212,7 @@ def test_a_page_runs_no_script_but_its_own():
 
 
 def test_every_click_on_a_box_leads_to_a_picture_and_back():
-    x = af.Variable(2.0, name="x")
-    y = x
-    for name in ("a", "b", "c"):
-        with af.scope(name), af.scope("inner"):
-            y = np.tanh(y) * np.exp(-y)
-    g = graph(y, gradients=True)
+    g = graph(scoped("a/inner", "b/inner", "c/inner"), gradients=True)
     folds = data_of(fragment(g))["folds"]
     assert folds == data_of(fragment(g))["folds"]
     assert (len(folds), folds[0]["svg"], len(folds[0]["frames"])) == (html.PICTURES, "", 5)
@@ -245,15 +223,11 @@ def test_every_click_on_a_box_leads_to_a_picture_and_back():
             assert all([k in [*folds[to]["frames"], *folds[to]["cards"].values()] for to in targets])
         if k:
             ElementTree.fromstring(one["svg"])
-    assert data_of(fragment(graph(x * x)))["folds"] == []
+    assert data_of(fragment(graph(af.Variable(2.0) ** 2)))["folds"] == []
 
 
 def test_a_box_opens_alone_where_the_set_was_not_drawn(monkeypatch):
-    x = af.Variable(2.0, name="x")
-    y = x
-    for name in ("a", "b", "c"):
-        with af.scope(name):
-            y = np.tanh(y) * np.exp(-y)
+    y = scoped("a", "b", "c")
     monkeypatch.setattr(html, "PICTURES", 4)
     folds = data_of(fragment(graph(y, depth=0)))["folds"]
     assert sorted(folds[0]["cards"].values()) == [1, 2, 3]
@@ -265,8 +239,7 @@ def test_a_box_opens_alone_where_the_set_was_not_drawn(monkeypatch):
 
 
 def test_a_folded_picture_is_stepped_box_by_box():
-    x, w = af.Variable([0.5, 0.25], name="x"), af.Variable([2.0, 3.0], name="w")
-    y = x
+    y, w = af.Variable([0.5, 0.25], name="x"), af.Variable([2.0, 3.0], name="w")
     with af.trace():
         for name in ("a", "b"):
             with af.scope(name):
@@ -288,8 +261,7 @@ def test_a_folded_picture_is_stepped_box_by_box():
     assert [(p["name"], p["complete"]) for step in backward for p in step["products"]] == [
         ("b", True), ("a", True), ("w", False), ("w", True),
     ]  # fmt: skip
-    opened = data["folds"][1]
-    assert [len(cards) for cards in opened["parts"].values()] == [4]  # x as well
+    assert [len(cards) for cards in data["folds"][1]["parts"].values()] == [4]  # x as well
 
 
 def test_a_box_of_one_operation_computes_and_sends_back():
@@ -305,8 +277,17 @@ def test_save_html(tmp_path):
     g = graph(shared()[0], gradients=True)
     text = g.save(tmp_path / "g.html").read_text(encoding="utf-8")
     assert text == g.to_html()
-    assert text.startswith("<!doctype html>")
+    assert text.startswith("<!doctype html>\n")
     assert Reader(text).texts["title"] == ["out"]
+
+
+def test_html_to_be_put_into_a_page():
+    out, _ = shared()
+    for thing in (graph(out, gradients=True), out.step()):
+        part = thing.to_html(full=False)
+        assert part in thing.to_html()
+        assert part.startswith('<div class="autoflow-picture')
+        assert not re.search("<html|<body", part)
 
 
 # ------------------------------------------------------------------ cells
@@ -314,40 +295,34 @@ def test_save_html(tmp_path):
 
 def test_a_graph_and_its_steps_in_a_cell():
     out, _ = shared()
-    bundle = out.step()._repr_mimebundle_()
-    assert set(bundle) == {"text/html", "text/plain"}
-    assert bundle["text/plain"] == str(out.step())
-    assert data_of(bundle["text/html"])["start"] == 0
-    assert data_of(graph(out, gradients=True)._repr_mimebundle_()["text/html"])["start"] == -1
-    assert set(out.step()._repr_mimebundle_(include=["text/plain"])) == {"text/plain"}
-    assert "text/html" not in out.step()._repr_mimebundle_(exclude={"text/html"})
+    for thing, start in ((out.step(), 0), (graph(out, gradients=True), -1)):
+        bundle = thing._repr_mimebundle_()
+        assert set(bundle) == {"text/html", "text/plain"}
+        assert bundle["text/plain"] == str(thing)
+        assert data_of(bundle["text/html"])["start"] == start
+        assert set(thing._repr_mimebundle_(include=["text/plain"])) == {"text/plain"}
+        assert "text/html" not in thing._repr_mimebundle_(exclude={"text/html"})
+    asked = thing._repr_mimebundle_(include=["text/html", "image/svg+xml"])
+    assert asked == {"text/html": bundle["text/html"], "image/svg+xml": thing.to_svg()}
 
 
-def test_static_cells_have_images_only():
-    out, _ = shared()
-    with af.options(static=True):
-        bundle = graph(out)._repr_mimebundle_()
-        assert set(out._repr_mimebundle_()) == {"text/plain"}
-    assert set(bundle) in ({"image/png", "text/plain"}, {"image/svg+xml", "text/plain"})
-    if "image/png" in bundle:
-        assert bundle["image/png"].startswith(PNG)
-
-
-def test_an_image_is_shown_as_wide_as_the_picture():
+def test_static_cells_have_images_only_which_are_as_wide_as_the_picture():
     picture = graph(shared()[0])
     with af.options(static=True):
         bundle = picture._repr_mimebundle_()
+        assert set(shared()[0]._repr_mimebundle_()) == {"text/plain"}
+    assert set(bundle) in ({"image/png", "text/plain"}, {"image/svg+xml", "text/plain"})
+    assert stepper.size({"image/svg+xml": ""}) == {}
     if "image/png" not in bundle:
         pytest.skip("nothing here draws PNG")
+    assert bundle["image/png"].startswith(PNG)
     wide = int(re.search(r'width="(\d+)"', picture.to_svg())[1])
     assert int.from_bytes(bundle["image/png"][16:20], "big") > 1.5 * wide
     assert stepper.size(bundle) == {"image/png": {"width": pytest.approx(wide, abs=1)}}
-    assert stepper.size({"image/svg+xml": ""}) == {}
 
 
-def test_without_any_png_writer_static_cells_have_svg(monkeypatch):
-    without(monkeypatch, "matplotlib", "matplotlib.figure", "pygraphviz")
-    monkeypatch.setattr(shutil, "which", lambda name: None)
+@pytest.mark.usefixtures("without_programs")
+def test_without_any_png_writer_static_cells_have_svg():
     with af.options(static=True):
         assert set(graph(shared()[0])._repr_mimebundle_()) == {"image/svg+xml", "text/plain"}
 
@@ -379,16 +354,14 @@ def test_arrays_show_numbers_first():
     assert inside(w) == "<pre>[[1., 1.],\n [1., 1.]]</pre><div>w: Variable · 2 × 2 float32</div>"
 
 
-def test_nothing_of_a_large_graph_is_laid_out(monkeypatch):
-    def never(*_, **__):
-        raise AssertionError("too much for a repr")
+def chain(count):
+    return repeat(lambda y: y * 1.0, af.Variable(1.0, name="x"), count)
 
-    monkeypatch.setattr(walk, "graph", never)
-    y = af.Variable(1.0, name="x")
-    for _ in range(100):
-        y = y * 1.0
+
+def test_nothing_of_a_large_graph_is_laid_out(monkeypatch):
+    monkeypatch.setattr(walk, "graph", refuse)
     many = np.stack([af.Variable(1.0) for _ in range(100)])
-    for node in (y, many):
+    for node in (chain(100), many):
         text = node._repr_mimebundle_()["text/html"]
         assert "more than 60 nodes" in text
         assert len(text) < 2000
@@ -398,10 +371,7 @@ def test_the_size_of_a_repr_does_not_depend_on_the_graph(monkeypatch):
     looked = []
     found = walk.few
     monkeypatch.setattr(walk, "few", lambda record: looked.append(found(record)) or looked[-1])
-    y = af.Variable(1.0, name="x")
-    for _ in range(20_000):
-        y = y * 1.0
-    y._repr_mimebundle_()
+    chain(20_000)._repr_mimebundle_()
     assert looked == [None]
 
 
@@ -415,24 +385,22 @@ def test_gradients_of_large_arrays_are_not_computed_for_a_repr(monkeypatch):
 
 
 def test_a_repr_starts_no_program(monkeypatch):
-    def never(*_, **__):
-        raise AssertionError("a repr starts no program")
-
-    monkeypatch.setattr(subprocess, "Popen", never)
-    a5, _ = lesson()
-    assert "<img" in a5._repr_mimebundle_()["text/html"]
+    monkeypatch.setattr(subprocess, "Popen", refuse)
+    assert "<img" in lesson()[0]._repr_mimebundle_()["text/html"]
 
 
 def test_a_repr_never_raises(monkeypatch):
-    def broken(*_, **__):
-        raise ZeroDivisionError
-
     out, _ = shared()
-    monkeypatch.setattr(walk, "graph", broken)
+    g = graph(out)
+    monkeypatch.setattr(drawing, "place", refuse)
+    assert set(g._repr_mimebundle_()) == {"text/plain"}
+    monkeypatch.setattr(trees, "Tree", refuse)
+    assert "failed" in g._repr_mimebundle_()["text/plain"]
+    monkeypatch.setattr(walk, "graph", refuse)
     assert out._repr_mimebundle_()["text/html"] == "<pre>12.0</pre>"
-    monkeypatch.setattr(walk, "html", broken)
+    monkeypatch.setattr(walk, "html", refuse)
     assert set(out._repr_mimebundle_()) == {"text/plain"}
-    monkeypatch.setattr(walk, "repr", broken, raising=False)
+    monkeypatch.setattr(walk, "repr", refuse, raising=False)
     assert "cannot be shown" in out._repr_mimebundle_()["text/plain"]
 
 
@@ -496,11 +464,6 @@ def test_an_untrusted_notebook_shows_picture_and_table():
 # ------------------------------------------------------------------ PNG and PDF
 
 
-def without(monkeypatch, *modules):
-    for module in modules:
-        monkeypatch.setitem(sys.modules, module, None)
-
-
 def pictures():
     a5, _ = lesson()
     w = af.Variable(np.linspace(0, 1, 12).reshape(3, 4), name="$w_1$ \\frac")
@@ -530,30 +493,29 @@ def test_matplotlib_draws_at_the_right_place_in_the_right_colour():
     g = graph(lesson()[0], gradients=True, theme="dark", constants="nodes")
     pixels = (image.imread(io.BytesIO(png.render(g, "png")), format="png") * 255).round()
     svg = ElementTree.fromstring(g.to_svg())
-    fills = 0
     looks = {(round(x, 1), round(y, 1)): look for box, (x, y), look in resolve(drawing_of(g)) if box.role == "box"}
-    for group in [e for e in svg.iter() if e.get("data-node")]:
+    cards = [e for e in svg.iter() if e.get("data-node")]
+    assert len(cards) == len(g.drawn.nodes)
+    for group in cards:
         x, y = [float(v) for v in re.findall(r"[-\d.]+", group.get("transform"))]
         box = next(e for e in group if e.get("class") == "box")
-        colour = looks[x, y]["fill"]
         wide, high = float(box.get("width")), float(box.get("height"))
         seen = pixels[int(2 * (y + high - 4)), int(2 * (x + wide / 2)), :3]
-        assert list(seen) == [int(colour[k : k + 2], 16) for k in (1, 3, 5)]
-        fills += 1
-    assert fills == len(g.drawn.nodes)
-    below = pixels[-4, 4, :3]
-    assert list(below) == [0x11, 0x16, 0x1C]
+        assert bytes(map(int, seen)).hex() == looks[x, y]["fill"][1:].lower()
+    assert list(pixels[-4, 4, :3]) == [0x11, 0x16, 0x1C]
 
 
-def test_without_any_program_it_is_said_what_to_install(monkeypatch, tmp_path):
-    without(monkeypatch, "matplotlib", "matplotlib.figure", "pygraphviz")
-    monkeypatch.setattr(shutil, "which", lambda name: None)
+@pytest.mark.usefixtures("without_programs")
+def test_without_any_program_it_is_said_what_to_install(tmp_path):
+    g = graph(shared()[0], engine="dot")
+    assert "dot was not found; drew with the built-in layout" in Reader(g.to_svg()).texts["text"]
     for engine in ("built-in", "dot"):
         with pytest.raises(FileNotFoundError, match=r"dot was not found.*matplotlib.*save a \.svg"):
             graph(shared()[0], engine=engine).save(tmp_path / "g.png")
     assert not (tmp_path / "g.png").exists()
 
 
+@pytest.mark.usefixtures("without_programs")
 def test_pygraphviz_is_asked_when_dot_is_missing(monkeypatch, tmp_path):
     class Drawing:
         def __init__(self, string):
@@ -562,8 +524,6 @@ def test_pygraphviz_is_asked_when_dot_is_missing(monkeypatch, tmp_path):
         def draw(self, format, prog):
             return PNG + f"{format} {prog} {len(self.text)}".encode()
 
-    without(monkeypatch, "matplotlib", "matplotlib.figure")
-    monkeypatch.setattr(shutil, "which", lambda name: None)
     monkeypatch.setitem(sys.modules, "pygraphviz", types.SimpleNamespace(AGraph=Drawing))
     data = graph(shared()[0]).save(tmp_path / "g.png").read_bytes()
     assert data.startswith(PNG + b"png dot ")
