@@ -7,11 +7,11 @@ import sys
 import time
 import types
 from dataclasses import replace
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
-from graphs import by_title, random_graph
+from graphs import by_title, random_graph, repeat
 from hypothesis import given, strategies as st
 from processes import alone
 from support import example as lesson
@@ -19,7 +19,9 @@ from support import example as lesson
 import autoflow as af
 from autoflow.pictures import Graph, draw, graph, to_dot
 from autoflow.pictures.layout import arrange, layers as ranking
+from autoflow.pictures.model import names
 from autoflow.pictures.model.data import number, numbers
+from autoflow.pictures.render import placing
 from autoflow.pictures.render.cards import cards
 
 
@@ -28,9 +30,9 @@ def test_the_lesson_is_what_was_computed():
     g = graph(a5)
     titles = [node.title for node in g.nodes]
     assert titles == ["x", "y", "z", "x + y", "a1", "x*y", "a2", "a1**2", "sin(a2)", "a3", "cos(a2)", "a4", "a5"]
-    assert [node.id for node in g.nodes] == list(range(13))
+    kinds = ["Variable"] * 3 + ["Operation"] * 10
+    assert [(node.id, node.kind) for node in g.nodes] == [*enumerate(kinds)]
     assert g.outputs == (12,)
-    assert [node.kind for node in g.nodes] == ["Variable"] * 3 + ["Operation"] * 10
     assert by_title(g)["a5"].value.elements == (float(a5),)
     assert [(e.source, e.target, e.slot) for e in g.edges][-2:] == [(9, 12, 0), (11, 12, 1)]
 
@@ -46,18 +48,16 @@ def test_contributions_are_those_of_backward():
         np.testing.assert_allclose(sum(p.elements[0] for p in node.parts), leaf.grad, rtol=1e-12)
         arrived = [e.sent.elements[0] for e in g.edges if e.source == node.id]
         assert arrived == [p.elements[0] for p in node.parts]
-    square = nodes["a1**2"].operands[0]
+    square, exponent = nodes["a1**2"].operands
     assert square.local.elements == (24.0,)
     np.testing.assert_allclose(square.sent.elements[0], 24 * np.sin(60.0))
-    assert not square.note
-    assert nodes["a1**2"].operands[1].note == "no gradient"
+    assert (square.note, exponent.note) == ("", "no gradient")
 
 
 def test_parts_stand_in_the_order_of_use():
     x = af.Variable(2.0, name="x")
-    z = x * 10.0 + x * 20.0 + x * 30.0
-    parts = by_title(graph(z, gradients=True))["x"].parts
-    assert [p.elements[0] for p in parts] == [10.0, 20.0, 30.0]
+    g = graph(x * 10.0 + x * 20.0 + x * 30.0, gradients=True)
+    assert [p.elements[0] for p in by_title(g)["x"].parts] == [10.0, 20.0, 30.0]
 
 
 def test_gradients_appear_after_backward_and_are_of_one_pass():
@@ -75,9 +75,8 @@ def test_gradients_appear_after_backward_and_are_of_one_pass():
     a5.backward()
     two = graph(a5)
     assert by_title(two)["x"].gradient == by_title(one)["x"].gradient
-    assert by_title(two)["x"].notes == (
-        f"x.grad = {number(2 * float(one.nodes[0].gradient.elements[0]), 4)}, 2 times this gradient",
-    )
+    twice = number(2 * float(one.nodes[0].gradient.elements[0]), 4)
+    assert by_title(two)["x"].notes == (f"x.grad = {twice}, 2 times this gradient",)
     x.grad = 1.0
     assert by_title(graph(a5))["x"].notes == ("x.grad = 1, of other passes too",)
     assert not graph(a5, gradients=False).gradients
@@ -87,17 +86,15 @@ def test_gradients_without_backward_change_nothing():
     a5, (x, *_) = lesson()
     g = graph(a5, gradients=True)
     g.to_svg()
-    assert x.grad is None
-    assert a5.grad is None
+    assert (x.grad, a5.grad) == (None, None)
     a5.backward()
     np.testing.assert_allclose(by_title(g)["x"].gradient.elements[0], x.grad)
 
 
 def test_operands_keep_their_order():
     a, b = af.Variable(1.0, name="a"), af.Variable(2.0, name="b")
-    assert [row.title for row in graph(a - b).nodes[-1].operands] == ["a", "b"]
-    assert [row.title for row in graph(b - a).nodes[-1].operands] == ["b", "a"]
-    assert [row.title for row in graph(7.0 - a).nodes[-1].operands] == ["7", "a"]
+    for node, titles in ((a - b, ["a", "b"]), (b - a, ["b", "a"]), (7.0 - a, ["7", "a"])):
+        assert [row.title for row in graph(node).nodes[-1].operands] == titles
 
 
 def test_plain_numbers_stand_in_the_row_or_are_nodes():
@@ -105,11 +102,8 @@ def test_plain_numbers_stand_in_the_row_or_are_nodes():
     inline = graph(x**2)
     assert [row.source for row in inline.nodes[-1].operands] == [0, None]
     drawn = graph(x**2, constants="nodes")
-    assert [(node.kind, node.title) for node in drawn.nodes] == [
-        ("Variable", "x"),
-        ("Constant", "2"),
-        ("Operation", "x**2"),
-    ]
+    kinds = [("Variable", "x"), ("Constant", "2"), ("Operation", "x**2")]
+    assert [(node.kind, node.title) for node in drawn.nodes] == kinds
     assert [e.flows for e in drawn.edges] == [True, False]
 
 
@@ -133,13 +127,6 @@ def test_looking_at_operands_changes_no_picture():
     assert (graph(z, constants="nodes").to_json(), graph(z).to_svg()) == before
 
 
-def test_a_mean_of_nothing_but_rounding_is_zero():
-    summary = numbers(np.array([0.1, 0.2, -0.3] * 4))
-    assert summary.mean == 0.0
-    assert summary.text(4) == "0 ± 0.216"
-    assert numbers(np.array([1e-9, 0.1, -0.1] * 4)).mean == pytest.approx(1e-9 / 3)
-
-
 def test_named_constants_arrays_and_frozen_variables_are_nodes():
     w = af.Variable(np.ones((4, 2)), name="w")
     frozen = af.Variable(1.0, name="f", requires_grad=False)
@@ -148,9 +135,8 @@ def test_named_constants_arrays_and_frozen_variables_are_nodes():
     nodes = by_title(g)
     assert nodes["ones((3, 4))"].kind == "Constant"
     assert nodes["k"].notes == ("no gradient",)
-    assert nodes["f"].kind == "Variable"
-    assert nodes["f"].notes == ("frozen: no gradient",)
-    assert nodes["f"].gradient is None
+    f = nodes["f"]
+    assert (f.kind, f.notes, f.gradient) == ("Variable", ("frozen: no gradient",), None)
 
 
 @pytest.mark.usefixtures("without_source")
@@ -162,8 +148,7 @@ def test_titles():
         "-p": -p, "(-p)**2": (-p) ** 2, "p**(-1)": p**-1.0, "exp(p)": np.exp(p), "p**p**2": p ** (p**2),
         "(p**2)**2": (p**2) ** 2,
     }  # fmt: skip
-    for title in table:
-        assert graph(table[title]).nodes[-1].title == title
+    assert [graph(table[title]).nodes[-1].title for title in table] == [*table]
     v = af.Variable([1.0, 2.0, 3.0], name="v")
     assert graph(v[1:]).nodes[-1].title == "v[1:]"
     long = (p + q) * (p - q) * (p * q)
@@ -181,11 +166,10 @@ def test_titles():
 def test_an_expression_is_a_title_up_to_sixteen_characters():
     left, right, longer = [af.Variable(1.0, name=name) for name in ("seven77", "sixsix", "seven_7")]
     sums = [left + right, left + longer]
-    assert graph(sums[0]).nodes[-1].title == "seven77 + sixsix"
-    assert graph(sums[1]).nodes[-1].title == "add"  # and no number that nobody asked for
+    sums += [sums[1] * left, np.exp(sums[1])]
+    titles = [graph(sums[k]).nodes[-1].title for k in range(4)]
+    assert titles == ["seven77 + sixsix", "add", "…*seven77", "exp"]  # and no number that nobody asked for
     assert re.fullmatch(r"add_\d+", sums[1].name)
-    assert graph(sums[1] * left).nodes[-1].title == "…*seven77"
-    assert graph(np.exp(sums[1])).nodes[-1].title == "exp"
 
 
 @pytest.mark.usefixtures("without_source")
@@ -206,16 +190,14 @@ def test_a_notebook_has_the_first_word(monkeypatch):
 
 
 def test_names_are_looked_up_once_per_drawing(monkeypatch):
-    from autoflow.pictures.model import names
-
     calls = []
     monkeypatch.setattr(names, "variables", lambda: calls.append(1) or {})
     with af.options(source=False):
         a5, _ = lesson()
     a5.backward()
     g = graph(a5)
-    for made in (g.to_svg, g.to_dot, g.to_json, g.to_text, g.to_mermaid, g.to_html, g.table):
-        made()
+    for make in (g.to_svg, g.to_dot, g.to_json, g.to_text, g.to_mermaid, g.to_html, g.table):
+        make()
     assert calls == [1]
 
 
@@ -230,26 +212,25 @@ def test_arrays():
     w, b = af.Variable(np.full((4, 3), 0.5), name="w"), af.Variable(np.zeros(3), name="b")
     g = graph(np.sum(x @ w + b), gradients=True)
     nodes = by_title(g)
-    assert g.look.detail == "arrays"
+    w_card, b_card = nodes["w"], nodes["b"]
     assert nodes["x @ w + b"].operands[1].note == "broadcast × 32"
-    assert nodes["w"].value.text(4) == "0.5 ± 0"
-    assert nodes["w"].value.shape_text() == "4 × 3"
-    assert nodes["b"].gradient.elements == (32.0, 32.0, 32.0)
-    assert nodes["w"].gradient.rms == 32.0
-    assert graph(np.sum(w[:1])).look.detail == "arrays"
-    assert graph(np.sum(b * b)).look.detail == "values"
+    assert (w_card.value.text(4), w_card.value.shape_text(), w_card.gradient.rms) == ("0.5 ± 0", "4 × 3", 32.0)
+    assert b_card.gradient.elements == (32.0, 32.0, 32.0)
+    assert [h.look.detail for h in (g, graph(np.sum(w[:1])), graph(np.sum(b * b)))] == ["arrays", "arrays", "values"]
 
 
 def test_summaries_of_arrays():
-    assert numbers(np.array([1.0, np.nan, np.inf])).flags() == "1 NaN, 1 infinite"
-    assert numbers(np.array([np.nan] * 9)).text(4) == "no finite value"
-    assert numbers(np.zeros((0, 2))).text(4) == "empty"
+    texts = {"no finite value": np.full(9, np.nan), "empty": np.zeros((0, 2)), "not numbers": np.array(["a"]),
+             "[[1, 2], [3, 4]]": np.array([[1, 2], [3, 4]]), "0 ± 0.216": np.array([0.1, 0.2, -0.3] * 4)}  # fmt: skip
+    assert [numbers(x).text(4) for x in texts.values()] == [*texts]
     assert numbers(None, (3,), "float32").text(4) == "not kept"
-    assert numbers(np.array([[1, 2], [3, 4]])).text(4) == "[[1, 2], [3, 4]]"
+    assert numbers(np.array([1.0, np.nan, np.inf])).flags() == "1 NaN, 1 infinite"
     assert numbers(np.float32(0.1)).shape_text() == "float32"
     assert numbers(np.full(10, 1e200)).rms == pytest.approx(1e200)
+    assert numbers(np.full(9, -128, np.int8)).rms == 128.0
+    means = [([0.1, 0.2, -0.3] * 4, 0.0), ([1e-9, 0.1, -0.1] * 4, pytest.approx(1e-9 / 3))]  # nothing but rounding is 0
+    assert [numbers(np.array(x)).mean for x, _ in means] == [mean for _, mean in means]
     assert numbers(np.full(10, 60000, np.float16)).mean == 60000
-    assert numbers(np.array(["a"])).text(4) == "not numbers"
     assert [numbers(np.full(9, v)).blocks() for v in (0.0, 1e-9, 1e-5, 0.01, 1.0, 50.0)] == [0, 0, 1, 4, 6, 6]
     written = {
         "−1": -1.0, "1.234e−5": 0.00001234, "3.142": 3.14159, "1e300": 1e300, "True": True, "0": -0.0,
@@ -260,9 +241,7 @@ def test_summaries_of_arrays():
 
 @given(st.lists(st.floats(width=32), max_size=20))
 def test_no_array_breaks_a_summary(values):
-    text = numbers(np.array(values)).text(4)
-    assert text
-    assert "-" not in text
+    assert re.fullmatch("[^-]+", numbers(np.array(values)).text(4))
 
 
 def test_values_that_were_not_kept():
@@ -270,8 +249,8 @@ def test_values_that_were_not_kept():
         x = af.Variable(np.ones(50), name="x")
         y = np.sum(x * 2.0 + 1.0)
         g = graph(y)
-    assert by_title(g)["x*2"].value.text(4) == "not kept"
-    assert by_title(g)["x*2"].value.shape == (50,)
+    value = by_title(g)["x*2"].value
+    assert (value.text(4), value.shape) == ("not kept", (50,))
 
 
 def test_overwritten_values_are_not_passed_off_as_old_ones():
@@ -326,8 +305,7 @@ def test_several_outputs():
 
 
 def test_leaves_alone():
-    assert [node.kind for node in graph(af.Constant(1.0)).nodes] == ["Constant"]
-    assert [node.kind for node in graph(af.Variable(1.0)).nodes] == ["Variable"]
+    assert [graph(leaf).counts() for leaf in (af.Constant(1.0), af.Variable(1.0))] == ["1 Constant", "1 Variable"]
     assert graph([af.Constant(1.0), af.Variable(1.0) * 2.0]).counts() == "1 Variable · 1 Constant · 1 Operation"
 
 
@@ -348,8 +326,7 @@ def test_wrong_arguments_say_what_is_right():
 
 @pytest.mark.slow
 def test_a_large_graph_shows_what_is_nearest_and_says_so():
-    x = af.Variable(1.0, name="x")
-    y = x
+    x = y = af.Variable(1.0, name="x")
     for _ in range(200):
         y = y * 1.001 + x
     g = graph(y, gradients=True, limit=80)
@@ -365,9 +342,7 @@ def test_a_large_graph_shows_what_is_nearest_and_says_so():
 
 def long_chain(n):
     """n operations on a number, and how long their picture takes."""
-    y = af.Variable(1.0, name="x")
-    for _ in range(n):
-        y = y * 1.0000001
+    y = repeat(lambda y: y * 1.0000001, af.Variable(1.0, name="x"), n)
     start = time.process_time()
     return y, graph(y, gradients=True), time.process_time() - start
 
@@ -425,64 +400,48 @@ def test_the_import_needs_no_renderer():
 
 
 def placed(g):
-    """Boxes and paths of a graph as SVG places them."""
-    from autoflow.pictures.render import placing
-
+    """Paths of a graph as SVG places them, and left, top, right, low of its cards."""
     g = replace(g, look=replace(g.look, direction="right"))
     drawn = cards(g)
     widths = [c.width for c in drawn]
     plan, _ = placing.place(g, drawn, widths)
-    return plan, list(zip(plan.corners, widths, [c.height for c in drawn], strict=True))
+    return plan.paths, [(x, y, x + c.width, y + c.height) for (x, y), c in zip(plan.corners, drawn, strict=True)]
 
 
-def test_no_two_cards_overlap():
-    a5, _ = lesson()
-    for g in (graph(a5, gradients=True), graph(a5, "names"), random_graph()):
-        _, boxes = placed(g)
-        for k, ((x, y), w, h) in enumerate(boxes):
-            for (u, v), wide, high in boxes[:k]:
-                assert x + w <= u or u + wide <= x or y + h <= v or v + high <= y
+PLACED = {"lesson": lambda: graph(lesson()[0], gradients=True), "names": lambda: graph(lesson()[0], "names"),
+          "random": random_graph}  # fmt: skip
 
 
-def test_arrows_go_forward_and_through_no_card():
-    for g in (graph(lesson()[0], gradients=True), random_graph()):
-        plan, boxes = placed(g)
-        for edge, path in zip(g.edges, plan.paths, strict=True):
-            assert all(a[0] <= b[0] for a, b in pairwise(path))
-            for (ax, ay), (bx, by) in zip(path[::2], path[1::2], strict=False):
-                assert ay == by  # inside a rank an arrow is straight, and beside the cards
-                for k, ((x, y), w, h) in enumerate(boxes):
-                    if k not in (edge.source, edge.target) and x < bx and ax < x + w:
-                        assert not y < ay < y + h
+@pytest.mark.parametrize("name", PLACED)
+def test_cards_do_not_overlap_and_arrows_go_forward_and_through_none(name):
+    g = PLACED[name]()
+    paths, boxes = placed(g)
+    for (x, y, right, low), (u, v, end, bottom) in combinations(boxes, 2):
+        assert right <= u or end <= x or low <= v or bottom <= y
+    for edge, path in zip(g.edges, paths, strict=True):
+        assert all(a[0] <= b[0] for a, b in pairwise(path))
+        for (ax, ay), (bx, by) in zip(path[::2], path[1::2], strict=False):
+            assert ay == by  # inside a rank an arrow is straight, and beside the cards
+            others = [box for k, box in enumerate(boxes) if k not in (edge.source, edge.target)]
+            assert not [box for box in others if box[0] < bx and ax < box[2] and box[1] < ay < box[3]]
 
 
 def test_the_longest_way_is_straight():
-    x = af.Variable(1.0, name="x")
-    y = x
-    for k in range(8):
-        y = np.exp(y) if k % 2 else y * 0.5
-    plan, _ = placed(graph(y, direction="right"))
-    assert all(max(p[1] for p in path) - min(p[1] for p in path) < 0.5 for path in plan.paths)
-
-
-def test_the_longest_way_of_the_lesson_is_straight_among_others():
-    g = graph(lesson()[0], gradients=True)
-    plan, _ = placed(g)
-    way = ["x", "x + y", "a1", "a1**2", "a3", "a5"]
-    for edge, path in zip(g.edges, plan.paths, strict=True):
-        if (g.nodes[edge.source].title, g.nodes[edge.target].title) in pairwise(way):
-            assert max(p[1] for p in path) - min(p[1] for p in path) < 0.6
+    alone = repeat(lambda y: np.exp(y * 0.5), af.Variable(1.0, name="x"), 4)
+    way = ["x", "x + y", "a1", "a1**2", "a3", "a5"]  # among others
+    for g, titles in ((graph(alone, direction="right"), None), (graph(lesson()[0], gradients=True), [*pairwise(way)])):
+        for edge, path in zip(g.edges, placed(g)[0], strict=True):
+            if titles is None or (g.nodes[edge.source].title, g.nodes[edge.target].title) in titles:
+                assert np.ptp([y for _, y in path]) < 0.5 + 0.1 * bool(titles)
 
 
 def test_operands_of_one_use_stand_beside_it():
-    x = af.Variable(1.0, name="x")
-    y = x
+    y = af.Variable(1.0, name="x")
     for k in range(6):
         y = np.tanh(y) + np.exp(af.Variable(1.0, name=f"b{k}"))
     g = graph(y)
     rank = ranking.ranks(len(g.nodes), [(e.source, e.target) for e in g.edges])
-    for e in g.edges:
-        assert rank[e.target] == rank[e.source] + 1
+    assert all([rank[e.target] == rank[e.source] + 1 for e in g.edges])
 
 
 def test_crossings_are_removed():
@@ -515,7 +474,6 @@ def test_sizes_have_no_scale_below_which_they_are_equal():
     y.backward()
     (x * 1e-12).backward()
     assert by_title(graph(y))["x"].notes == ("x.grad = 2e−12, 2 times this gradient",)
-    assert numbers(np.full(9, -128, np.int8)).rms == 128.0
 
 
 def test_shares_of_half_precision_do_not_overflow():

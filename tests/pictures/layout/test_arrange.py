@@ -13,15 +13,19 @@ import numpy as np
 import pytest
 import written
 from gallery import DEAR, NAMES, make, picture
+from graphs import repeat
 from hypothesis import given, settings
 from seeds import by_day, by_night
 from support import NIGHTLY
 
 import autoflow as af
+from autoflow.pictures.folding.repeats import merge_chains
+from autoflow.pictures.folding.views import fold_boxes
 from autoflow.pictures.layout.arrange import PAGE, cost
 from autoflow.pictures.layout.layers import Arrow, NodeBox, Placed
 from autoflow.pictures.layout.nesting import Nesting, Room, wrap_rows
 from autoflow.pictures.model.style import width
+from autoflow.pictures.render import placing
 
 HIGH = 8.0  # of a small letter, in pixels
 
@@ -38,6 +42,15 @@ def network():
 
 def titled(graph):
     return {v.title: v.id for v in graph.drawn.nodes}
+
+
+def check_fits(graph, known=None):
+    """It fits on a screen, and is as wide and high as it was, up to 5 %."""
+    wide, high = eyes.size(eyes.root_of(graph))
+    assert wide <= 1280
+    assert high <= 900
+    assert len(graph.drawn.nodes) <= 40
+    assert known is None or (wide, high) == pytest.approx(known, rel=0.05)
 
 
 def test_attention_reads_from_top_to_bottom():
@@ -94,10 +107,7 @@ def far():
     """A value that is used again a row later, and a leaf that is used in each."""
     x, w = af.Variable(make.spread(8, 8), name="x"), af.Variable(make.spread(8, 8), name="W")
     near = x @ w
-    y = near
-    for _ in range(8):
-        y = np.tanh(y @ w)
-    total = np.sum(y + near)
+    total = np.sum(repeat(lambda y: np.tanh(y @ w), near, 8) + near)
     return af.graph(total, direction="rows", legend=False, gradients=True)
 
 
@@ -111,9 +121,9 @@ def test_what_is_used_far_away_has_a_labelled_stub_at_both_ends():
     cards, ways = eyes.cards(root), eyes.arrows(root)
     (key,) = [key for key in ways if key[:2] == (number["near"], use)]
     assert eyes.length(ways[key]) < 1600  # it does not run round a row
-    for place in [t for t in root.iter(eyes.SVG + "text") if t.get("data-goto")]:
-        x, y = float(place.get("x")), float(place.get("y"))
-        assert not any([eyes.over(card, [(x, y - 4)]) for card in cards.values()])
+    ends = [t for t in root.iter(eyes.SVG + "text") if t.get("data-goto")]
+    places = [(float(end.get("x")), float(end.get("y")) - 4) for end in ends]
+    assert not any([eyes.over(card, places) for card in cards.values()])
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -130,8 +140,6 @@ def test_no_box_is_crossed_by_a_foreign_arrow(name):
 
 
 def test_small_pictures_are_not_tried_out(monkeypatch):
-    from autoflow.pictures.render import placing
-
     monkeypatch.setattr(placing, "price", None)  # would raise
     assert make.square().look.direction == "right"
 
@@ -144,13 +152,10 @@ LEAF = NodeBox(150.0, 60.0, (), 30.0, leaf=True)
 
 def strip(count, leaves=()):
     """A chain of operations from left to right; before each of ``leaves`` stands one."""
-    boxes, corners, lines, paths = [], [], [], []
-    for k in range(count):
-        boxes.append(BOX)
-        corners.append((254.0 * k, 0.0))
-        if k:
-            lines.append(Arrow(k - 1, k, 0))
-            paths.append([(254.0 * k - 54, 30.0), (254.0 * k - 54, 30.0), (254.0 * k, 30.0)])
+    boxes, corners, lines, paths = [BOX] * count, [(254.0 * k, 0.0) for k in range(count)], [], []
+    for k in range(1, count):
+        lines.append(Arrow(k - 1, k, 0))
+        paths.append([(254.0 * k - 54, 30.0), (254.0 * k - 54, 30.0), (254.0 * k, 30.0)])
     for k in leaves:
         boxes.append(LEAF)
         corners.append((254.0 * (k - 1), 122.0))
@@ -178,15 +183,14 @@ def test_a_leaf_beside_a_cut_goes_with_its_use():
 
 
 def test_the_price_of_a_layout():
-    free = Placed([(0.0, 0.0)], [], 100.0, 100.0)
-    assert cost(free, [], 10_000.0, down=False) == 0.0
-    wide = Placed([(0.0, 0.0)], [], 2 * PAGE[0], 100.0)
-    assert cost(wide, [], 2 * PAGE[0] * 100.0, down=False) == pytest.approx(2.0)  # letters of half the size
-    high = Placed([(0.0, 0.0)], [], 100.0, 3 * PAGE[1])
-    assert cost(high, [], 300.0 * PAGE[1], down=False) == pytest.approx(2.0)  # two screens to scroll
-    assert cost(high, [], 300.0 * PAGE[1], down=True) > 2.0  # that is its width
-    crossed = Placed([(0.0, 0.0)], [], 100.0, 100.0, crossed=2)
-    assert cost(crossed, [], 10_000.0, down=False) == pytest.approx(0.3)
+    def price(wide, high, down=False, **crossed):
+        return cost(Placed([(0.0, 0.0)], [], wide, high, **crossed), [], wide * high, down=down)
+
+    assert price(100.0, 100.0) == 0.0
+    assert price(2 * PAGE[0], 100.0) == pytest.approx(2.0)  # letters of half the size
+    assert price(100.0, 3 * PAGE[1]) == pytest.approx(2.0)  # two screens to scroll
+    assert price(100.0, 3 * PAGE[1], down=True) > 2.0  # that is its width
+    assert price(100.0, 100.0, crossed=2) == pytest.approx(0.3)
 
 
 @pytest.mark.parametrize("direction", ["right", "down", "rows", "boxes"])
@@ -225,12 +229,7 @@ SIZES = {
 def test_a_sequence_of_any_length_is_no_higher_than_a_screen(steps):
     for scoped, wanted in zip((False, True), SIZES[steps], strict=True):
         g = recurrent(steps, scoped).graph()
-        found = eyes.size(eyes.root_of(g))
-        for pixels, known in zip(found, wanted, strict=True):
-            assert abs(pixels - known) <= 0.05 * known
-        assert found[1] <= 900
-        assert found[0] <= 1280
-        assert len(g.drawn.nodes) <= 40
+        check_fits(g, wanted)
         assert len(g.nodes) == 5 * steps + 2 + 3 + 1 + steps  # all is there: operations, W, U, b, h0, inputs
 
 
@@ -245,13 +244,9 @@ GALLERY_SIZES = {
 
 @pytest.mark.parametrize("name", by_night(GALLERY_SIZES, DEAR))
 def test_networks_fit_on_a_screen(name):
-    g = picture(name)
-    *found, cards = *eyes.size(eyes.root_of(g)), len(g.drawn.nodes)
-    for pixels, known in zip(found, GALLERY_SIZES[name], strict=False):
-        assert abs(pixels - known) <= 0.05 * known
-    assert found[0] <= 1280
-    assert found[1] <= 900
-    assert cards == GALLERY_SIZES[name][2] <= 40
+    *size, cards = GALLERY_SIZES[name]
+    check_fits(picture(name), tuple(size))
+    assert len(picture(name).drawn.nodes) == cards
 
 
 @pytest.mark.parametrize("blocks", by_day([3, 6, 7, 20, 100], {"3", "7"}))
@@ -263,24 +258,18 @@ def test_deep_networks_fit_on_a_screen(blocks):
             h = h + np.tanh(np.maximum(h @ w, 0.0) @ v)
     loss = np.mean(h * h)
     loss.backward()
-    g = loss.graph()
-    wide, high = eyes.size(eyes.root_of(g))
-    assert high <= 900
-    assert wide <= 1280
-    assert len(g.drawn.nodes) <= 40
+    check_fits(loss.graph())
     assert len(loss.graph(fold=False).drawn.nodes) >= 7 * blocks
 
 
 def test_cards_of_large_pictures_do_without_values():
     small, large = make.stencil(), make.transformer()
-    assert "mean ± standard deviation" in small.to_svg()
-    assert "mean ± standard deviation" not in large.to_svg()
     asked = make.transformer(detail="arrays")  # then they are there
-    assert "mean ± standard deviation" in asked.to_svg()
+    assert ["mean ± standard deviation" in g.to_svg() for g in (small, large, asked)] == [True, False, True]
     assert re.search(r"W1: Variable = [^<]* ± ", large.to_svg())  # and where one points at a card
-    inputs = [v for v in make.long_recurrent().drawn.nodes if v.kind == "Constant"]
-    assert not inputs  # a row says inputs[0]
-    assert [v for v in make.long_recurrent(constants="nodes", direction="boxes").drawn.nodes if v.kind == "Constant"]
+    kinds = [{v.kind for v in make.long_recurrent(**options).drawn.nodes}
+             for options in ({}, {"constants": "nodes", "direction": "boxes"})]  # fmt: skip
+    assert ["Constant" in some for some in kinds] == [False, True]  # a row says inputs[0]
 
 
 def test_time_runs_to_the_right_and_a_step_reads_downwards():
@@ -288,8 +277,7 @@ def test_time_runs_to_the_right_and_a_step_reads_downwards():
     drawn = g.drawn
     assert [f.title for f in drawn.frames] == ["step 1", "step 12"]
     (fold,) = [v for v in drawn.nodes if v.fold]
-    assert fold.title == "+10 alike"
-    assert fold.fold.told == ("step 2 … step 11", "all with the same U, W, b")
+    assert (fold.title, fold.fold.told) == ("+10 alike", ("step 2 … step 11", "all with the same U, W, b"))
     root = eyes.root_of(g)
     cards, (first, last) = eyes.cards(root), eyes.boxes(root)
     assert first[2] < cards[fold.id][0] < cards[fold.id][2] < last[0]
@@ -300,9 +288,7 @@ def test_time_runs_to_the_right_and_a_step_reads_downwards():
             assert cards[e.source][3] < cards[e.target][1]
         assert all([box[0] < cards[k][0] and cards[k][2] < box[2] for k in inside])
     assert not stubs(root)  # shared weights are led to every step
-    for v in drawn.nodes:
-        if v.kind == "Variable":
-            assert cards[v.id][2] < first[0]  # and stand there once
+    assert all([cards[v.id][2] < first[0] for v in drawn.nodes if v.kind == "Variable"])  # and stand there once
     assert eyes.crossings(root) <= 12
 
 
@@ -317,21 +303,16 @@ def test_where_the_program_is_not_known_nothing_says_that_parts_are_alike():
 def test_an_opened_sequence_shows_its_parts_as_cards_beside_each_other():
     g = recurrent(12, scoped=True).graph(legend=False, direction="boxes")
     (box,) = [v.fold.box for v in g.drawn.nodes if v.fold]
-    closed = {v.fold.box for v in g.open("step").drawn.nodes if v.fold}
-    assert not closed  # who asks by name gets everything
-    from autoflow.pictures.folding.repeats import merge_chains
-    from autoflow.pictures.folding.views import fold_boxes
-
+    assert not [v for v in g.open("step").drawn.nodes if v.fold]  # who asks by name gets everything
     opened = replace(g, look=replace(g.look, closed=tuple(fold_boxes(merge_chains(g))[1] - {box})))
     parts = [v for v in opened.drawn.nodes if v.fold]
     assert [v.title for v in parts] == [f"step {k}" for k in range(2, 12)]
     cards = eyes.cards(eyes.root_of(opened))
-    rows = rows_of({v.id: cards[v.id] for v in parts})
-    assert len(rows) <= 3
+    assert len(rows_of({v.id: cards[v.id] for v in parts})) <= 3
 
 
 def test_layers_with_weights_of_their_own_say_so():
-    x = h = af.Variable(make.spread(4, 8), name="x")
+    h = af.Variable(make.spread(4, 8), name="x")
     with af.trace():
         for k in range(50):
             h = h + np.tanh(h @ af.Variable(make.spread(8, 8) / 8, name=f"W{k}"))
@@ -343,15 +324,11 @@ def test_layers_with_weights_of_their_own_say_so():
     assert eyes.size(eyes.root_of(g))[1] <= 1000
     assert "repeat" not in g.to_svg().partition("More:")[0]
     assert len(loss.graph(fold=False).drawn.nodes) == len(g.nodes) == 203
-    assert x.shape == (4, 8)
 
 
 def test_six_alike_are_drawn_and_seven_are_folded():
     def chain(n):
-        y = af.Variable(0.5, name="y0")
-        for _ in range(n):
-            y = np.sin(y) * 0.5
-        return np.exp(y).graph()
+        return np.exp(repeat(lambda y: np.sin(y) * 0.5, af.Variable(0.5, name="y0"), n)).graph()
 
     assert not [v for v in chain(6).drawn.nodes if v.fold]
     assert [v.title for v in chain(7).drawn.nodes if v.fold] == ["+5 alike"]
@@ -383,12 +360,9 @@ def test_no_arrow_to_a_card_crosses_the_stub_above_it(seed):
     names = [t for t in root.iter(eyes.SVG + "text") if t.get("class") == "parts" and not t.get("text-anchor")]
     begins = [(float(t.get("x")), float(t.get("y")) + 5) for t in names if t.get("data-goto")]
     for left, line in begins:
-        (end, target), *_ = [
-            (points[-1][0], key[1]) for key, points in found.items() if math.dist(points[0], (left, line)) < 1
-        ]
-        for key, points in found.items():
-            over = [(a[1] - line) * (b[1] - line) < 0 and left < a[0] < end for a, b in pairwise(points)]
-            assert key[1] != target or not any(over)
+        target, end = next((key[1], way[-1][0]) for key, way in found.items() if math.dist(way[0], (left, line)) < 1)
+        for points in [way for key, way in found.items() if key[1] == target]:
+            assert not [a for a, b in pairwise(points) if (a[1] - line) * (b[1] - line) < 0 and left < a[0] < end]
     assert begins or seed
 
 
@@ -433,4 +407,4 @@ def test_no_picture_is_wider_than_a_page_unless_someone_wants_it():
     for k in range(9):
         y = y * np.sin(x) if k % 2 else y + x * 2.0
         y.backward()
-        assert eyes.size(eyes.root_of(y.graph()))[0] <= 1280
+        check_fits(y.graph())

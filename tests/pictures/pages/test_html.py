@@ -302,7 +302,8 @@ def test_a_graph_and_its_steps_in_a_cell():
         assert data_of(bundle["text/html"])["start"] == start
         assert set(thing._repr_mimebundle_(include=["text/plain"])) == {"text/plain"}
         assert "text/html" not in thing._repr_mimebundle_(exclude={"text/html"})
-    assert thing._repr_mimebundle_(include=["image/svg+xml"]) == {"image/svg+xml": thing.to_svg()}
+    asked = thing._repr_mimebundle_(include=["text/html", "image/svg+xml"])
+    assert asked == {"text/html": bundle["text/html"], "image/svg+xml": thing.to_svg()}
 
 
 def test_static_cells_have_images_only_which_are_as_wide_as_the_picture():
