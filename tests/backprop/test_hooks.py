@@ -1,5 +1,6 @@
 """Hooks on gradients and on operations; options."""
 
+import sys
 import weakref
 
 import numpy as np
@@ -8,31 +9,26 @@ from threads import in_threads
 
 import autoflow as af
 from autoflow.backprop.hooks import LEAF_HOOKS, on_operation
-from autoflow.errors import GradientShapeError, LostGradientError
+from autoflow.errors import GradientShapeError, InPlaceError, LostGradientError
 
 
 def test_a_hook_sees_the_complete_gradient_once():
     x = af.Variable(2.0)
     a = x * x
-    out = a + a * x
-    seen = []
-    a.register_hook(lambda g: seen.append(("a", float(g))))
-    x.register_hook(lambda g: seen.append(("x", float(g))))
-    out.register_hook(lambda g: seen.append(("out", float(g))))
+    out, seen = a + a * x, []
+    for name, node in {"a": a, "x": x, "out": out}.items():
+        node.register_hook(lambda g, name=name: seen.append((name, float(g))))
     out.backward()
     assert seen == [("out", 1.0), ("a", 3.0), ("x", 16.0)]
 
 
 def test_a_leaf_hook_sees_this_pass_only():
-    x = af.Variable([1.0, 2.0])
-    seen, after = [], []
-    x.register_hook(lambda g: seen.append(g.copy()))
-    x.register_post_accumulate_hook(lambda v: after.append((v is x, v.grad.copy())))
+    x, seen = af.Variable([1.0, 2.0]), []
+    x.register_hook(lambda g: seen.append(g.tolist()))
+    x.register_post_accumulate_hook(lambda v: seen.append((v is x, v.grad.tolist())))
     for _ in range(2):
         (x * 3.0).sum().backward()
-    assert np.array_equal(seen, [[3.0, 3.0]] * 2)
-    assert [ok for ok, _ in after] == [True, True]
-    assert np.array_equal([g for _, g in after], [[3.0, 3.0], [6.0, 6.0]])
+    assert seen == [[3.0, 3.0], (True, [3.0, 3.0]), [3.0, 3.0], (True, [6.0, 6.0])]
 
 
 @pytest.mark.parametrize("shape", [(), (3,), (5000,)])
@@ -59,12 +55,14 @@ def test_a_hook_cannot_write_and_keeps_no_memory_shared():
 
     def writing(g):
         kept.append(g)
-        with pytest.raises(ValueError, match="read-only"):
+        with pytest.raises(InPlaceError if isinstance(g, af.Node) else ValueError, match="read-only"):
             g += 1
 
     x.register_hook(writing)
-    (x * 2.0).sum().backward()
-    assert not np.shares_memory(kept[0], x.grad)
+    for create_graph in (True, False):
+        x.zero_grad()
+        (x * 2.0).sum().backward(create_graph=create_graph)
+    assert not np.shares_memory(kept[1], x.grad)
     given = np.full(3, 7.0)
     x.register_hook(lambda g: given)
     x.zero_grad()
@@ -101,7 +99,7 @@ def test_shape_dtype_and_kind_of_replacements():
     assert np.array_equal(x.grad, before)
 
 
-def test_on_the_root_and_on_a_root_that_is_a_leaf():
+def test_on_the_root_and_on_a_root_that_is_a_leaf_and_of_complex_numbers():
     x = af.Variable(3.0)
     x.register_hook(lambda g: g * 2)
     x.backward()
@@ -110,9 +108,13 @@ def test_on_the_root_and_on_a_root_that_is_a_leaf():
     y.register_hook(lambda g: g * 5)
     y.backward()
     assert x.grad == 12.0
+    z = af.Variable(1.0 + 1.0j)
+    z.register_hook(lambda g: g * 1j)
+    (z * z.conj()).real.backward()
+    assert z.grad == 2j * (1 + 1j)
 
 
-def test_complex_and_create_graph():
+def test_create_graph():
     x = af.Variable(2.0)
     y = x * x
     y.register_hook(lambda g: g * x)  # a node here: the gradient of y is used with the factor x
@@ -121,22 +123,6 @@ def test_complex_and_create_graph():
     g, _ = x.grad, x.zero_grad()
     g.backward()  # d(2 x²)/dx
     assert x.grad == 8.0
-    z = af.Variable(1.0 + 1.0j)
-    z.register_hook(lambda g: g * 1j)
-    (z * z.conj()).real.backward()
-    assert z.grad == 2j * (1 + 1j)
-
-
-def test_writing_into_a_node_gradient_is_refused():
-    x = af.Variable(np.ones(3))
-    y = x * x
-
-    def writing(g):
-        with pytest.raises(af.errors.InPlaceError, match="read-only"):
-            g += 1
-
-    y.register_hook(writing)
-    y.sum().backward(create_graph=True)
 
 
 def test_hooks_stay_with_the_value_they_were_registered_for():
@@ -177,26 +163,14 @@ def test_where_no_gradient_flows():
 def test_an_exception_in_a_hook():
     x = af.Variable(1.0)
     y = x * 2.0
-
-    def failing(g):
-        raise KeyboardInterrupt
-
     for node in (x, y):
-        handle = node.register_hook(failing)
-        with pytest.raises(KeyboardInterrupt):
+        handle = node.register_hook(lambda g: sys.exit())
+        with pytest.raises(SystemExit):
             y.backward()
         assert x.grad is None
         handle.remove()
     y.backward()
     assert x.grad == 2.0
-
-
-def test_a_pass_inside_a_hook():
-    x, w = af.Variable(1.0), af.Variable(3.0)
-    y = x * 2.0
-    y.register_hook(lambda g: (w * w).backward())
-    y.backward()
-    assert (x.grad, w.grad) == (2.0, 6.0)
 
 
 def test_hooks_die_with_their_variable(no_gc):
@@ -241,24 +215,17 @@ def test_listeners_nest_and_do_not_hear_themselves():
 
 
 def test_a_listener_as_a_decorator_and_with_an_error():
-    heard = []
-
-    @on_operation(lambda node: heard.append(node.opmethod))
-    def f(x):
-        return x * x
-
-    f(af.Variable(1.0))
+    heard, x = [], af.Variable(1.0)
+    on_operation(lambda node: heard.append(node.opmethod))(lambda: x * x)()
     assert heard == ["multiply"]
-    x = af.Variable(1.0)
     with pytest.raises(ZeroDivisionError), on_operation(lambda node: 1 // 0):
         _ = x * x
     assert (x * x).requires_grad
 
 
 def test_other_threads_are_not_heard():
-    heard = []
-    x = af.Variable(1.0)
-    with on_operation(lambda node: heard.append(node)):
+    heard, x = [], af.Variable(1.0)
+    with on_operation(heard.append):
         in_threads(lambda: x * x)
     assert heard == []
 

@@ -88,6 +88,11 @@ def x():
     return af.Variable([0.5, 1.5], name="x")
 
 
+def sent(z, x):
+    """The gradient of the sum."""
+    return af.gradients(z.sum(), [x])[x]
+
+
 @pytest.fixture(params=["Variable", "Operation", "View"])
 def node(request, x):
     return {"Variable": x, "Operation": x * 1.0, "View": (x * 1.0)[:]}[request.param]
@@ -112,8 +117,7 @@ def test_a_class_that_keeps_nodes_is_asked(x, node, name):
     assert type(answer) is Quantity
     assert answer.power == power
     assert isinstance(answer.content, af.Operation)
-    answer.content.sum().backward()
-    np.testing.assert_allclose(x.grad, slope)
+    np.testing.assert_allclose(sent(answer.content, x), slope)
 
 
 @pytest.mark.parametrize("order", ["node first", "node last"])
@@ -121,8 +125,8 @@ def test_functions_ask_such_a_class(x, node, order):
     parts = [node, Quantity(B)] if order == "node first" else [Quantity(B), node]
     answer = np.concatenate(parts)
     assert type(answer) is Quantity
-    (answer.content * np.arange(1.0, 5.0)).sum().backward()
-    np.testing.assert_array_equal(x.grad, [1.0, 2.0] if order == "node first" else [3.0, 4.0])
+    slopes = sent(answer.content * np.arange(1.0, 5.0), x)
+    np.testing.assert_array_equal(slopes, [1.0, 2.0] if order == "node first" else [3.0, 4.0])
 
 
 def test_what_such_a_class_refuses_is_refused(node):
@@ -153,8 +157,7 @@ def test_where_numpy_asks_nobody_an_object_is_the_array_in_it(x):
     a = af.zeros(2)
     a[...] = labelled
     assert isinstance(a, af.Operation)
-    (a.sum() + (af.Constant(B) * 1.0).dot(labelled)).backward()
-    np.testing.assert_array_equal(x.grad, 2.0 + 2.0 * B)
+    np.testing.assert_array_equal(sent(a.sum() + (af.Constant(B) * 1.0).dot(labelled), x), 2.0 + 2.0 * B)
 
 
 def test_without_a_history_any_class_is_asked(x):
@@ -192,16 +195,12 @@ def test_the_message_says_what_to_do(node):
 
 
 def test_an_unknown_class_in_a_function(node):
-    for parts in ([node, Undeclared(B)], (B, node, Undeclared(B))):
-        with pytest.raises(MixedArraysError, match=r"np\.concatenate of a node"):
+    other = Undeclared(B)
+    for parts in ([node, other], (B, node, other), [node, Quantity(B), other]):
+        with pytest.raises(MixedArraysError, match=r"np\.concatenate of a node.*Undeclared"):
             np.concatenate(parts)
     with pytest.raises(MixedArraysError, match=r"np\.where of a node"):
-        np.where([True, False], node, Undeclared(B))
-
-
-def test_one_unknown_class_among_others_is_enough(node):
-    with pytest.raises(MixedArraysError, match="Undeclared"):
-        np.concatenate([node, Quantity(B), Undeclared(B)])
+        np.where([True, False], node, other)
 
 
 def test_comparisons_lose_nothing(node):
@@ -236,8 +235,7 @@ def test_a_number_is_rebound_as_python_rebinds_numbers(x):
     n = x.sum()
     n *= Quantity(B)
     assert type(n) is Quantity
-    n.content.sum().backward()
-    np.testing.assert_array_equal(x.grad, [5.0, 5.0])
+    np.testing.assert_array_equal(sent(n.content, x), [5.0, 5.0])
 
 
 # -- classes that stay operands
@@ -247,24 +245,14 @@ def test_a_class_with_a_priority_only_is_data(x):
     assert np.ones(2) * Preferred(B) == "asked"
     z = x * Preferred(B)
     assert isinstance(z, af.Operation)
-    (z + np.add(Preferred(B), x)).sum().backward()
-    np.testing.assert_array_equal(x.grad, B + 1)
+    np.testing.assert_array_equal(sent(z + np.add(Preferred(B), x), x), B + 1)
 
 
 def test_which_hooks_are_a_classs_own():
-    hook = "__array_ufunc__"
-
-    class Plain(np.ndarray):
-        pass
-
-    class Shy:
-        __array_ufunc__ = None
-
-    assert [has_own_hook(kind, hook) for kind in (Quantity, Lossy, Logged, Shy)] == [True] * 4
-    for kind in (np.ndarray, Plain, np.memmap, np.ma.MaskedArray, list, float, Preferred):
-        assert not has_own_hook(kind, hook)
-    assert has_own_hook(Quantity, "__array_function__")
-    assert not has_own_hook(Lossy, "__array_function__")
+    Plain, Shy = type("Plain", (np.ndarray,), {}), type("Shy", (), {"__array_ufunc__": None})
+    kinds = [Quantity, Lossy, Logged, Shy, np.ndarray, Plain, np.memmap, np.ma.MaskedArray, list, float, Preferred]
+    assert [kind for kind in kinds if has_own_hook(kind, "__array_ufunc__")] == kinds[:4]
+    assert [kind for kind in kinds if has_own_hook(kind, "__array_function__")] == [Quantity]
 
 
 def test_a_class_of_a_library_that_wants_numbers_is_data(x):
@@ -273,9 +261,7 @@ def test_a_class_of_a_library_that_wants_numbers_is_data(x):
     for kind in (InPandas, OfTheUser):
         z = x * kind(B)
         assert isinstance(z, af.Operation)
-        x.zero_grad()
-        z.sum().backward()
-        np.testing.assert_array_equal(x.grad, B)
+        np.testing.assert_array_equal(sent(z, x), B)
 
 
 READS = ["node.value", "node.view(Logged)", "node.view(type=Logged)"]
@@ -327,18 +313,14 @@ def test_pint(x):
     ):  # fmt: skip
         assert str(answer.units) == "meter"
         assert isinstance(answer.magnitude, af.Operation)
-        x.zero_grad()
-        answer.to("cm").magnitude.sum().backward()
-        np.testing.assert_allclose(x.grad, 100 * np.asarray(slope))
+        np.testing.assert_allclose(sent(answer.to("cm").magnitude, x), 100 * np.asarray(slope))
     for wrong in (lambda: x + metres, lambda: metres + x, lambda: np.concatenate([x, metres]), lambda: x < metres):
         with pytest.raises(imported("pint").DimensionalityError):
             wrong()
     with pytest.raises(MixedArraysError, match="in place"):
         x *= metres
     metres *= x
-    x.zero_grad()
-    metres.magnitude.sum().backward()
-    np.testing.assert_array_equal(x.grad, B)
+    np.testing.assert_array_equal(sent(metres.magnitude, x), B)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -352,22 +334,15 @@ def test_xarray(x):
             assert type(answer) is type(data)
             assert answer.dims == ("t",)
             assert isinstance(answer.data, af.Operation)
-            x.zero_grad()
-            answer.sum().data.backward()
-            np.testing.assert_allclose(x.grad, slope)
+            np.testing.assert_allclose(sent(answer.sum().data, x), slope)
         np.testing.assert_array_equal((x < data).data, [True, True])
-        x.zero_grad()
-        np.concatenate([x * data, x]).sum().backward()  # a node: xarray has no __array_function__
-        np.testing.assert_array_equal(x.grad, B + 1)
+        both = np.concatenate([x * data, x])  # a node: xarray has no __array_function__
+        np.testing.assert_array_equal(sent(both, x), B + 1)
     labelled = xr.DataArray(B, dims="t", coords={"t": [20, 10]})
     for same in (labelled * x, (labelled * x).copy(deep=True), (labelled * x).sortby("t"), copy.deepcopy(labelled * x)):
-        x.zero_grad()
-        same.sum().data.backward()
-        np.testing.assert_array_equal(x.grad, B)
+        np.testing.assert_array_equal(sent(same.sum().data, x), B)
     both = x.sum() * xr.Dataset({"a": ("t", B), "b": 4.0})
-    x.zero_grad()
-    (both["a"].sum().data + both["b"].data).backward()
-    np.testing.assert_array_equal(x.grad, [9.0, 9.0])
+    np.testing.assert_array_equal(sent(both["a"].sum().data + both["b"].data, x), [9.0, 9.0])
 
 
 def test_astropy(x):
@@ -418,15 +393,11 @@ def test_pandas(x):
     weights = pd.Series(B)
     for z in (x * weights, np.multiply(x, weights), x[...] * weights, x * pd.Index(B), x @ weights):
         assert isinstance(z, af.Operation)
-        x.zero_grad()
-        z.sum().backward()
-        np.testing.assert_array_equal(x.grad, B)
+        np.testing.assert_array_equal(sent(z, x), B)
     assert type(x < weights) is pd.Series
     a = x * 1.0
     a *= weights
-    x.zero_grad()
-    a.sum().backward()
-    np.testing.assert_array_equal(x.grad, B)
+    np.testing.assert_array_equal(sent(a, x), B)
 
 
 @pytest.mark.parametrize("transform", [af.compile, af.vmap, lambda f: af.compile(af.vmap(f))])

@@ -154,24 +154,11 @@ def test_nothing_is_refused_where_no_gradient_flows():
 
 def test_kept_losses():
     """The one habit that has to change: the message says how."""
-    w, losses = af.Variable(2.0), []
-    for _ in range(3):
-        losses.append(w * w)
+    w = af.Variable(2.0)
+    losses = [w * w for _ in range(3)]
     with pytest.raises(LostGradientError, match=r"losses\.append\(float\(loss\)\)"):
         np.array(losses)
     assert np.array([float(loss) for loss in losses]).tolist() == [4.0] * 3
-
-
-def test_a_program_that_loses_only_a_part_is_refused():
-    """The rotation of three vectors: the angle also reaches the result in another way, so a gradient would arrive."""
-
-    def turned(w):
-        angle = np.sqrt(np.sum(w * w))
-        k = np.array([[0.0, -w[2], w[1]], [w[2], 0.0, -w[0]], [-w[1], w[0], 0.0]])
-        return np.sum(np.eye(3) + np.sin(angle) * k)
-
-    with pytest.raises(LostGradientError, match=r"np\.array would take"):
-        af.grad(turned)(np.array([0.1, 0.2, 0.3]))
 
 
 @pytest.mark.parametrize("parts", [deque, UserList, lambda parts: np.array([*parts, None])[:2]])
@@ -234,11 +221,8 @@ def test_places_are_remembered_but_not_for_ever():
 
 
 def test_whose_code_it_is():
-    assert callers.is_library(np.__file__)
-    assert callers.is_library("<frozen runpy>")
-    assert not callers.is_library(__file__)
-    assert not callers.is_library("<stdin>")
-    assert not callers.is_library("/tmp/ipykernel_12/3.py")
+    files = [np.__file__, "<frozen runpy>", __file__, "<stdin>", "/tmp/ipykernel_12/3.py"]
+    assert [file for file in files if callers.is_library(file)] == files[:2]
 
 
 def test_every_function_in_python_is_known_by_its_code():
