@@ -6,6 +6,7 @@ tried here on many shapes: every element of a result is followed back, one at a 
 
 import numpy as np
 import pytest
+from checks import numbers, weights
 from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -18,17 +19,6 @@ OPERATIONS = {
     np.arctan2: (lambda x, y: y / (x * x + y * y), lambda x, y: -x / (x * x + y * y)),
 }  # fmt: skip
 SHAPES = hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=3)
-
-
-def numbers(shape, start=1):
-    """All different, none of them 0, in no order."""
-    n = int(np.prod(shape))
-    return np.random.default_rng(n).permutation(np.arange(start, start + n)).reshape(shape) * 0.37 - 0.11
-
-
-def weights(shape):
-    """What flows into the result."""
-    return np.cos(np.arange(int(np.prod(shape)))).reshape(shape)
 
 
 def source(shape, place):

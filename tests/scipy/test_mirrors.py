@@ -16,6 +16,7 @@ import scipy.signal  # noqa: E402
 import scipy.sparse  # noqa: E402
 import scipy.special  # noqa: E402
 import scipy.stats  # noqa: E402
+from support import central  # noqa: E402
 
 import autoflow as af  # noqa: E402
 from autoflow.errors import LoopWarning, NoRuleError  # noqa: E402
@@ -84,9 +85,7 @@ def test_under_every_transform(name):
     fast = af.compile(af.grad(loss))
     for row, slope in zip(X, slopes, strict=True):
         np.testing.assert_allclose(fast(row), slope, rtol=1e-10)
-    v = af.Variable(x)
-    af.checkpoint(loss)(v).backward()
-    np.testing.assert_allclose(v.grad, slopes[0], rtol=1e-10)
+    np.testing.assert_allclose(af.grad(af.checkpoint(loss))(x), slopes[0], rtol=1e-10)
 
 
 @pytest.mark.parametrize("name", ["csr @ x", "x @ csr", "dia @ x", "data", "spsolve", "factorized", "dct"])
@@ -208,15 +207,15 @@ def test_methods_of_frozen_distributions_with_nodes_take_scipys_arguments(make, 
         np.testing.assert_allclose(af.stop_gradient(found), expected, rtol=1e-12)
 
 
-def test_what_does_not_move_as_nodes_do_is_refused():
+@pytest.mark.parametrize("call", [
+    lambda v: stats.genpareto(-v).b, lambda v: stats.boltzmann.pmf(v, 0.3, 6),
+    lambda v: stats.boltzmann.pmf(1, 0.3, 6, v), lambda v: stats.boltzmann(0.3, 6).logpmf(k=v),
+    lambda v: sparse_linalg.splu(sparse.csc_array((v * np.ones(2), ([0, 1], [0, 1])), shape=(2, 2))).U,
+])  # fmt: skip
+def test_what_does_not_move_as_nodes_do_is_refused(call):
     v = af.Variable(0.7)
-    for call in (
-        lambda: stats.genpareto(-v).b, lambda: stats.boltzmann.pmf(af.Variable(1.0), 0.3, 6),
-        lambda: stats.boltzmann.pmf(1, 0.3, 6, v), lambda: stats.boltzmann(0.3, 6).logpmf(k=v),
-        lambda: sparse_linalg.splu(sparse.csc_array((v * np.ones(2), ([0, 1], [0, 1])), shape=(2, 2))).U,
-    ):  # fmt: skip
-        with pytest.raises(NoRuleError, match="derivative"):
-            call()
+    with pytest.raises(NoRuleError, match="derivative"):
+        call(v)
     assert stats.boltzmann.pmf(1, v, 6).requires_grad
 
 
@@ -244,23 +243,16 @@ def test_frozen_distributions_have_slopes(call):
     lambda m, x, y: m.make_interp_spline(x, y), lambda m, x, y: m.make_interp_spline(x, y, 5),
 ])  # fmt: skip
 def test_splines(make):
-    x, y, points = np.cumsum(X[0]), X[1], np.cumsum(X[0])[:-1] + 0.1
-
     def value(m, x, y, points):
         return np.sum(np.cos(np.arange(7.0)) * make(m, x, y)(points))
 
-    given = [x, y, points]
+    given = [np.cumsum(X[0]), X[1], np.cumsum(X[0])[:-1] + 0.1]
     leaves = [af.Variable(v) for v in given]
     z = value(interpolate, *leaves)
     np.testing.assert_allclose(float(z), value(scipy.interpolate, *given), rtol=1e-10)
     z.backward()
-    for k, (leaf, v) in enumerate(zip(leaves, given, strict=True)):
-        slope = np.zeros_like(v)
-        for i in range(v.size):
-            ends = [
-                value(scipy.interpolate, *given[:k], v + s * np.eye(v.size)[i], *given[k + 1 :]) for s in (1e-6, -1e-6)
-            ]
-            slope[i] = (ends[0] - ends[1]) / 2e-6
+    for k, leaf in enumerate(leaves):
+        slope = central(lambda xs: value(scipy.interpolate, *xs), given, k)
         np.testing.assert_allclose(leaf.grad, slope, rtol=1e-5, atol=1e-6)
 
 
@@ -308,24 +300,20 @@ def test_a_filter_has_the_precision_of_its_state_as_well(kinds):
 @pytest.mark.parametrize("name", [*sparse_linalg.ITERATIVE, "spsolve"])
 def test_the_gradient_of_a_column_is_a_column(name):
     """Solvers make one vector of it."""
-    matrix = scipy.sparse.csc_array(np.diag([4.0, 3.0, 2.0]))
-    b = af.Variable([[1.0], [2.0], [3.0]])
-    solve, theirs = [getattr(home, name) for home in (sparse_linalg, scipy.sparse.linalg)]
-    z, expected = [
-        found[0] if isinstance(found, tuple) else found for found in (solve(matrix, b), theirs(matrix, b.value))
-    ]
+    matrix, b = scipy.sparse.csc_array(np.diag([4.0, 3.0, 2.0])), af.Variable([[1.0], [2.0], [3.0]])
+    z, expected = getattr(sparse_linalg, name)(matrix, b), getattr(scipy.sparse.linalg, name)(matrix, b.value)
+    if name != "spsolve":
+        (z, _), (expected, _) = z, expected
     assert z.shape == expected.shape
     z.sum().backward()
     np.testing.assert_allclose(b.grad, [[1 / 4], [1 / 3], [1 / 2]])
 
 
-@pytest.mark.parametrize("node", [False, True])
-def test_factors_are_those_of_the_matrix_as_it_was(node):
+@pytest.mark.parametrize("data", [np.array([4.0, 2.0]), af.Variable([4.0, 2.0])])
+def test_factors_are_those_of_the_matrix_as_it_was(data):
     """SciPy's do not change with the matrix."""
-    rows = np.arange(2)
-    data = np.array([4.0, 2.0])
-    matrix = sparse.csc_array((af.Variable(data) if node else data, (rows, rows)), shape=(2, 2))
-    lu, solve = sparse_linalg.splu(matrix), sparse_linalg.factorized(matrix)
+    matrix = sparse.csc_array((data, (range(2), range(2))), shape=(2, 2))
+    solves = sparse_linalg.splu(matrix).solve, sparse_linalg.factorized(matrix)
     matrix[0, 0] = 100.0
-    for z in (lu.solve(af.Variable(np.ones(2))), solve(af.Variable(np.ones(2)))):
-        np.testing.assert_allclose(z.value, [0.25, 0.5])
+    for solve in solves:
+        np.testing.assert_allclose(solve(af.Variable(np.ones(2))).value, [0.25, 0.5])

@@ -64,3 +64,14 @@ def gradients(f, *variables):
 def same(a, b):
     """Raise AssertionError if two lists of arrays differ."""
     assert all(np.array_equal(x, y) for x, y in zip(a, b, strict=True))
+
+
+def numbers(shape, start=1):
+    """All different, none of them 0, in no order."""
+    n = int(np.prod(shape))
+    return np.random.default_rng(n).permutation(np.arange(start, start + n)).reshape(shape) * 0.37 - 0.11
+
+
+def weights(shape):
+    """What flows into a result."""
+    return np.cos(np.arange(int(np.prod(shape)))).reshape(shape)

@@ -113,7 +113,9 @@ def test_every_row_forward_and_backward(row, dtype, small):
     rng = np.random.default_rng(0)
     for shapes in SHAPES[: 2 if row.operands == 1 else None]:
         xs, found = operands_of(row, rng, shapes[: row.operands], dtype), []
-        if not all([np.can_cast(x.dtype, "D") for x in xs]) or not supports(row, xs):
+        try:
+            row.function(*xs)
+        except TypeError:
             return
         for small.off in (False, True):
             found.append([])
@@ -128,14 +130,6 @@ def test_every_row_forward_and_backward(row, dtype, small):
     assert small.used
 
 
-def supports(row, xs):
-    try:
-        row.function(*xs)
-    except TypeError:
-        return False
-    return True
-
-
 @ROWS
 def test_what_is_written_over_g_is_what_the_row_sends(row, small):
     """And what goes to the operands before is no part of g, nor is it written over."""
@@ -148,9 +142,8 @@ def test_what_is_written_over_g_is_what_the_row_sends(row, small):
         saved, row = [*row.append_residual(operands, z, flows), z], row.with_residual()
     expected = [vjp and vjp(np.cos(z), tuple(saved)) for vjp in row.vjps]
     for over in (False, True):
-        g, found = np.cos(z), []
-        for vjp in opening.vjps_in_blocks(row, row.vjps, flows, over):
-            found.append(vjp and vjp(g, tuple(saved)))
+        g = np.cos(z)
+        found = [vjp and vjp(g, tuple(saved)) for vjp in opening.vjps_in_blocks(row, row.vjps, flows, over)]
         same([f for f in found if f is not None], [e for e in expected if e is not None])
         if not over:
             np.testing.assert_array_equal(g, np.cos(z))
@@ -240,10 +233,8 @@ def test_floating_point_errors_are_reported_as_in_one_piece(f, how, small, capfd
     x[[100, 700, 900]] = 0.0
     for small.off in (False, True):
         said.clear()
-        with (
-            np.errstate(divide=how, call=lambda *what: said.append(what)),
-            warnings.catch_warnings(record=True) as seen,
-        ):
+        errors = np.errstate(divide=how, call=lambda *what: said.append(what))
+        with errors, warnings.catch_warnings(record=True) as seen:
             warnings.simplefilter("always")
             try:
                 said.append(f(af.Variable(x)).value.tolist())
@@ -348,15 +339,14 @@ def eight(monkeypatch):
     return monkeypatch
 
 
-def limited(n):
-    """threadpoolctl, after it has let NumPy's products have n threads."""
-    chosen = types.SimpleNamespace(lib_controllers=[types.SimpleNamespace(num_threads=n)])
-    module = types.ModuleType("threadpoolctl")
-    module.ThreadpoolController = lambda: types.SimpleNamespace(select=lambda user_api: chosen)
-    return module
-
-
 def test_how_many_threads(eight):
+    def limited(n):
+        """threadpoolctl, after it has let NumPy's products have n threads."""
+        chosen = types.SimpleNamespace(lib_controllers=[types.SimpleNamespace(num_threads=n)])
+        module = types.ModuleType("threadpoolctl")
+        module.ThreadpoolController = lambda: types.SimpleNamespace(select=lambda user_api: chosen)
+        return module
+
     assert blocks.count_threads() == 8
     with af.options(threads=3):
         assert blocks.count_threads() == 3
@@ -381,28 +371,26 @@ def test_the_real_threadpoolctl(eight):
 
 
 def test_one_thread_in_children(eight):
-    from multiprocessing import process
-
-    eight.setattr(process, "_parent_process", object())
+    eight.setattr("multiprocessing.process._parent_process", object())
     assert blocks.count_threads() == 1
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 def test_one_thread_after_a_fork():
     """Threads do not live on in a child, which computes all the same."""
-    code = (
-        "import os, numpy as np, autoflow as af\n"
-        "from autoflow.table import blocks\n"
-        "blocks.cores = lambda: 4\n"
-        "x = af.Variable(np.ones(300_000))\n"
-        "with af.options(threads=4):\n"
-        "    np.exp(x)\n"
-        "    assert blocks.count_threads() == 4 and blocks.POOL\n"
-        "    if (child := os.fork()) == 0:\n"
-        "        np.exp(x)\n"
-        "        os._exit(10 * len(blocks.POOL) + blocks.count_threads())\n"
-        "print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
-    )
+    code = """
+        import os, numpy as np, autoflow as af
+        from autoflow.table import blocks
+        blocks.cores = lambda: 4
+        x = af.Variable(np.ones(300_000))
+        with af.options(threads=4):
+            np.exp(x)
+            assert blocks.count_threads() == 4 and blocks.POOL
+            if (child := os.fork()) == 0:
+                np.exp(x)
+                os._exit(10 * len(blocks.POOL) + blocks.count_threads())
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    """
     assert alone(code, options=("-W", "ignore")) == "1\n"
 
 

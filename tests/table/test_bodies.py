@@ -53,31 +53,21 @@ def test_no_copy_makes_arrays_in_another_way(function):
         assert constructors_in(f) <= HARMLESS, f.__name__
 
 
-def test_numpy_keeps_its_implementations():
-    """They are NumPy's private attribute; without it its functions must be written out again."""
-    assert all([isinstance(f._implementation, FunctionType) for f in EVERY])
-
-
 def test_a_constructor_that_takes_numbers_is_noticed():
     space = {"np": np, "__builtins__": __builtins__}
     f = FunctionType((lambda x: np.ascontiguousarray(x)).__code__, space)
     assert constructors_in(f) == {"ascontiguousarray"}
 
 
-def test_a_list_with_nodes_and_a_new_array_are_kept():
-    x, made = af.Variable(2.0), stand_ins()
-    assert made[id(np.asarray)](x) is x
-    z = made[id(np.array)]([x, 3.0], np.float32, ndmin=2)
+def test_a_list_with_nodes_and_a_new_array_are_kept_and_numbers_become_numpys_arrays():
+    x, plain = af.Variable(2.0), np.arange(3.0)
+    make, as_array = [stand_ins()[id(f)] for f in (np.array, np.asarray)]
+    z = make([x, 3.0], np.float32, ndmin=2)
     assert (type(z), z.dtype, z.shape) == (af.nodes.nodes.View, np.float32, (1, 2))
-    assert made[id(np.array)](x) is not x
-
-
-def test_numbers_become_numpys_arrays():
-    make = stand_ins()[id(np.array)]
-    plain = np.arange(3.0)
     assert same_bits(make(plain, ndmin=2), plain[None])
-    assert make(plain) is not plain
-    assert stand_ins()[id(np.asarray)](plain) is plain
+    for given in (x, plain):
+        assert as_array(given) is given
+        assert make(given) is not given
 
 
 def test_new_arrays_are_like_the_arguments():

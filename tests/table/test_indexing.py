@@ -1,21 +1,11 @@
 """Reading and writing by indices: every index that NumPy takes, against a loop over the elements."""
 
 import numpy as np
+from checks import numbers, weights
 from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as hnp
 
 import autoflow as af
-
-
-def numbers(shape, start=1):
-    """All different, none of them 0, in no order."""
-    n = int(np.prod(shape))
-    return np.random.default_rng(n).permutation(np.arange(start, start + n)).reshape(shape) * 0.37 - 0.11
-
-
-def weights(shape):
-    """What flows into the result."""
-    return np.cos(np.arange(int(np.prod(shape)))).reshape(shape)
 
 
 @st.composite

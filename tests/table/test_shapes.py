@@ -9,7 +9,6 @@ import warnings
 
 import numpy as np
 import pytest
-from support import rows
 
 import autoflow as af
 from autoflow.rules.variants import METHODS, VARIANTS
@@ -70,6 +69,7 @@ def check(f):
 
 def test_axes_out_of_range():
     """And the calls reach many functions."""
+    assert len(FUNCTIONS) > 150
     asked = [name for name, f in FUNCTIONS.items() if check(f)]
     assert len(asked) > 80
     assert {"diff", "gradient", "apply_along_axis", "array_split", "trim_zeros", "trapezoid", "max", "fft",
@@ -105,8 +105,6 @@ def test_differences_of_order_zero_are_the_array():
     x = af.Variable(A)
     for axis in (0, -1, 7):  # NumPy does not look at the axis then
         np.testing.assert_array_equal(np.diff(x, 0, axis), A)
-    with pytest.raises(ValueError, match="non-negative"):
-        np.diff(x, -1)
 
 
 @pytest.mark.parametrize("place", [[1.0], [0.0, 2.0], 1.0, 7, [0, 9]])
@@ -122,8 +120,3 @@ def test_places_that_are_none(f, place):
             if isinstance(a, af.Node) or isinstance(i, af.Node):
                 with pytest.raises(theirs.type):
                     f(a, i)
-
-
-def test_tables_are_not_empty():
-    assert len(FUNCTIONS) > 150
-    assert rows()

@@ -13,7 +13,7 @@ from autoflow.errors import NoRuleError
 from autoflow.forward.recording import apply
 from autoflow.table import shapes, table
 from autoflow.table.shapes import since
-from autoflow.table.table import MISSING, RULES, of, primitive, rule
+from autoflow.table.table import MISSING, RULES, primitive, rule
 
 pytestmark = pytest.mark.usefixtures("rows_as_before")
 
@@ -92,8 +92,7 @@ def test_options_have_numpys_names_and_defaults(row):
 
 def test_bind_fills_in_what_is_not_given():
     row = RULES[np.sum]
-    assert row.bind((7.0,), {})[:2] == (7.0, None)
-    assert row.bind((7.0, 1), {})[:2] == (7.0, 1)
+    assert [row.bind(args, {})[:2] for args in ((7.0,), (7.0, 1))] == [(7.0, None), (7.0, 1)]
     bound = dict(zip(row.names, row.bind((7.0,), {"keepdims": True, "axis": 0}), strict=True))
     assert (bound["x"], bound["axis"], bound["keepdims"]) == (7.0, 0, True)
     defaults = dict(zip(row.names, row.defaults, strict=True))
@@ -102,31 +101,24 @@ def test_bind_fills_in_what_is_not_given():
 
 def test_bind_takes_numpys_own_names():
     x = af.Variable([1.0, 2.0])
-    assert np.sum(a=x).value == 3.0
-    assert np.sum(a=x, axis=0).value == 3.0
-    z = np.transpose(a=x)
-    assert z.opmethod == "transpose"
+    assert np.sum(a=x).value == np.sum(a=x, axis=0).value == 3.0
+    assert np.transpose(a=x).opmethod == "transpose"
 
 
 def test_unknown_keyword_is_refused_by_name():
-    x = af.Variable([1.0, 2.0])
     with pytest.raises(NoRuleError, match=r"sum.*colour="):
-        RULES[np.sum].bind((x,), {"colour": "red"})
-    with pytest.raises(NoRuleError, match=r"exp.*where=") as caught:
-        np.exp(x, where=[True, False])
-    assert "x.value" in str(caught.value), "and what to do instead"
+        RULES[np.sum].bind((af.Variable([1.0, 2.0]),), {"colour": "red"})
+    with pytest.raises(NoRuleError, match=r"exp.*where=(.|\n)*x\.value"):  # and what to do instead
+        np.exp(af.Variable([1.0, 2.0]), where=[True, False])
 
 
-def test_arguments_given_twice_or_too_many_or_not_at_all_are_refused():
-    row = write()
-    with pytest.raises(NoRuleError, match="scale= given twice"):
-        row.bind((1, 2, 3), {"scale": 4})
-    with pytest.raises(NoRuleError, match="5 positional arguments"):
-        row.bind((1, 2, 3, 4, 5), {})
-    with pytest.raises(NoRuleError, match=r"affine.*with y"):
-        row.bind((1,), {"scale": 4})
-    with pytest.raises(NoRuleError, match=r"affine.*with y"):
-        row.bind((1,), {})
+@pytest.mark.parametrize(("args", "options", "message"), [
+    ((1, 2, 3), {"scale": 4}, "scale= given twice"), ((1, 2, 3, 4, 5), {}, "5 positional arguments"),
+    ((1,), {"scale": 4}, r"affine.*with y"), ((1,), {}, r"affine.*with y"),
+])  # fmt: skip
+def test_arguments_given_twice_or_too_many_or_not_at_all_are_refused(args, options, message):
+    with pytest.raises(NoRuleError, match=message):
+        write().bind(args, options)
 
 
 @pytest.mark.parametrize("row", [row for row in rows() if signature(row)], ids=lambda row: row.name)
@@ -140,30 +132,21 @@ def test_no_keyword_is_ignored(row):
                 row.bind((0.0,) * row.required, {parameter.name: 1})
 
 
-def test_signature_is_what_a_user_may_write():
-    assert write().signature() == "affine(x, y, scale=1.0, shift=0.0)"
-
-
-# -- how a row is written --------------------------------------------------------------------------------------------
-
-
 def test_row_written_twice_is_refused():
-    write()
+    assert write().signature() == "affine(x, y, scale=1.0, shift=0.0)"
     with pytest.raises(ValueError, match="affine: written twice"):
         write()
 
 
-def test_derivative_of_no_operand_is_refused():
-    with pytest.raises(ValueError, match=r"affine: .*a derivative of no operand"):
-        write(q=lambda g: g)
-    with pytest.raises(ValueError, match="affine"):
-        write(scale=lambda g: g)  # an option: it stands behind the bar
+@pytest.mark.parametrize(("derivative", "error", "message"), [
+    ({"q": lambda g: g}, ValueError, r"affine: .*a derivative of no operand"),
+    ({"scale": lambda g: g}, ValueError, "affine"),  # an option: it stands behind the bar
+    ({"x": lambda g, nonsense: g}, KeyError, None),
+])  # fmt: skip
+def test_derivative_of_no_operand_or_by_something_unknown_is_refused(derivative, error, message):
+    with pytest.raises(error, match=message):
+        write(**derivative)
     assert affine not in RULES
-
-
-def test_derivative_of_something_unknown_is_refused():
-    with pytest.raises(KeyError):
-        write(x=lambda g, nonsense: g)
 
 
 def test_examples_are_of_functions_that_have_rows():
@@ -176,11 +159,6 @@ def test_examples_are_of_functions_that_have_rows():
 def test_aliases_share_a_row():
     assert RULES[np.amax] is RULES[np.max]
     assert RULES[np.divide] is RULES[np.true_divide]
-
-
-def test_examples_are_written_briefly():
-    example = of((2, 3), (3,), axis=1)
-    assert (example.shapes, example.options) == (((2, 3), (3,)), {"axis": 1})
 
 
 # -- what a row keeps in memory --------------------------------------------------------------------------------------
@@ -197,16 +175,11 @@ def test_keeps_what_the_live_derivatives_read(function, live, kept):
     assert row.must_save(live) == frozenset(places)
 
 
-def test_options_that_derivatives_read_are_among_them():
+def test_options_that_derivatives_read_are_among_them_but_not_what_has_only_its_shape_read():
+    """A sum must know how long its argument was, and not its numbers."""
     assert write().must_save((True, False)) == {1, 2}  # y and scale
     assert RULES[affine].must_save((False, False)) == frozenset()
-
-
-def test_shapes_keep_nothing():
-    """A sum must know how long its argument was, and not its numbers."""
-    row = RULES[np.sum]
-    assert 0 not in row.must_save((True,))
-    assert len(row.names) not in row.must_save((True,))
+    assert not {0, len(RULES[np.sum].names)} & RULES[np.sum].must_save((True,))
 
 
 # -- sequences -------------------------------------------------------------------------------------------------------
@@ -237,7 +210,6 @@ def test_of_arity_makes_one_row_per_length():
     assert two.must_save((True, False)) == {0, 1, 2}
     g = np.arange(9.0).reshape(3, 3)
     vjp = two.vjps[1]
-    assert vjp is not None
     assert np.array_equal(vjp(g, (*arrays, 0, g)), g[2:])
 
 
@@ -264,18 +236,15 @@ def test_every_array_of_a_sequence_gets_its_gradient():
 def test_complex_pulls_conjugate_around_holomorphic_rows():
     row, g, x, y = RULES[np.multiply], 1 + 2j, np.array(3 + 4j), np.array(1 - 1j)
     (vjp, _), saved = row.complex_vjps(), (x, y, x * y)
-    assert vjp is not None
     assert row.holomorphic
     assert vjp(np.array(g), saved) == g * np.conj(y)
     assert row.complex_vjps() is row.complex_vjps(), "made once"
 
 
-def test_complex_pulls_of_other_rows_are_their_own():
+def test_complex_pulls_of_other_rows_are_their_own_and_absent_ones_stay_absent():
     row = write(holomorphic=False)
     assert row.complex_vjps() is row.vjps
-
-
-def test_complex_pulls_keep_absent_derivatives_absent():
+    del RULES[affine]
     row = rule(affine, "x y | scale=1.0 shift=0.0", "a", "$x", x=lambda g, y, scale: g * y * scale)
     assert [vjp is None for vjp in row.complex_vjps()] == [False, True]
     assert row.needs[1] is None
@@ -299,8 +268,6 @@ def test_broadcasting_is_undone_for_every_number_of_values(n):
     }  # fmt: skip
     row = write(elementwise=True, x=full[n])
     vjp, vjp_0d = row.vjps[0], row.scalar_vjps[0]
-    assert vjp is not None
-    assert vjp_0d is not None
     x, y, g = np.ones((2, 1)), np.full(3, 2.0), np.ones((2, 3))
     assert np.array_equal(vjp(g, (x, y, 1.0, 0.0, x * y)), np.full((2, 1), 6.0 if n else 3.0))
     one, two = np.array(1.0), np.array(2.0)
@@ -325,13 +292,8 @@ def test_a_primitive_sees_nodes_that_are_given_by_name():
 
 
 def test_composed_functions_stand_in_for_numpys():
-    def twice(x):
-        return x + x
-
-    assert table.composed(affine)(twice) is twice
-    try:
-        x = af.Variable(3.0)
-        assert affine(x).value == 6.0
-        assert affine(x).opmethod == "add"
-    finally:
-        del table.COMPOSED[affine]
+    twice = table.composed(affine)(lambda x: x + x)
+    z = affine(af.Variable(3.0))
+    del table.COMPOSED[affine]
+    assert twice(3.0) == z.value == 6.0
+    assert z.opmethod == "add"
