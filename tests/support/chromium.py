@@ -143,8 +143,6 @@ class Chromium:
 
 
 class Page:
-    """One tab."""
-
     def __init__(self, browser, width, height):
         self.browser = browser
         target = browser.call("Target.createTarget", url="about:blank")["targetId"]

@@ -468,7 +468,6 @@ def too_large_for_half_precision(sick: bool) -> Any:
 
 
 def layers_written_out(size: float) -> Any:
-    """Seven layers, one after another."""
     W = [af.Variable(np.eye(4) * size, name=f"W{k}") for k in range(7)]
     h = np.ones(4) * 1e-8
     h = W[0] @ h
@@ -1321,13 +1320,11 @@ def growth_up_to_a_capacity(sick: bool) -> Any:
 
 
 def written_softmax(x: Any, axis: int = 1) -> Any:
-    """As in a textbook."""
     e = np.exp(x - np.max(x, axis=axis, keepdims=True))
     return e / np.sum(e, axis=axis, keepdims=True)
 
 
 def written_sigmoid(x: Any) -> Any:
-    """The same."""
     return 1 / (1 + np.exp(-x))
 
 
@@ -1361,7 +1358,6 @@ OF_SCORES: list[tuple[str, int, Callable[[Any], Any], Callable[[Any], Any]]] = [
 
 
 def written_loss(s: Any) -> Any:
-    """The cross entropy of scores."""
     return np.mean(np.logaddexp.reduce(s, axis=1) - s[EACH, LABELS])
 
 

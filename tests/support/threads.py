@@ -16,7 +16,6 @@ def in_threads(*functions: Callable[[], Any]) -> list[Any]:
 
 @pytest.fixture
 def no_gc() -> Iterator[None]:
-    """Only reference counts free anything."""
     gc.collect()
     gc.disable()
     yield
