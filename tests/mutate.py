@@ -66,7 +66,6 @@ def applies(row: Rule, operand: str, mutant: str) -> bool:
 
 
 def check(row: Rule) -> None:
-    """The row's own tests."""
     special = sys.modules.get("test_special")  # not there without SciPy
     if special is None or row not in special.OURS:
         cases.check_row(row)

@@ -269,22 +269,18 @@ class Change(ast.NodeTransformer):
 
 
 def source_of(file: str) -> Path:
-    """Where it is."""
     return ROOT / "autoflow" / file
 
 
 def tree_of(file: str) -> ast.Module:
-    """Its source, parsed."""
     return ast.parse(source_of(file).read_text(encoding="utf-8"))
 
 
 def module_of(file: str) -> Any:
-    """The module."""
     return importlib.import_module(name_of(file))
 
 
 def name_of(file: str) -> str:
-    """Its name."""
     return f"autoflow.{file.removesuffix('.py').replace('/', '.')}"
 
 
@@ -396,7 +392,6 @@ class Judge:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: Any) -> bool:
-        """All of it."""
         self.session, self.items = session, session.items
         if session.testsfailed or not self.items:
             print("the tests cannot be collected", file=self.say)
@@ -447,7 +442,6 @@ class Judge:
                 yield key, found
 
     def run(self, k: int, following: int | None) -> bool:
-        """Does test k fail?"""
         self.failed = False
         after = None if following is None else self.items[following]
         self.session.config.hook.pytest_runtest_protocol(item=self.items[k], nextitem=after)
@@ -597,7 +591,6 @@ def answer(pipe: Any, work: Callable[..., Any], *args: Any) -> None:
 
 
 def room_of(file: str) -> str:
-    """The room of a file."""
     return next(room for room in ROOMS if file.startswith(room + "/"))
 
 

@@ -28,7 +28,6 @@ from places import HOMES, Place, Untried, as_nobody, copied, in_pyodide, read_on
 
 
 def names(text: str) -> tuple[str, ...]:
-    """The words of a text."""
     return tuple(text.split())
 
 
@@ -93,7 +92,6 @@ NO_ASSERT = ("-W", "ignore:assertions not in test modules")  # pytest's own asse
 
 
 def row(name: str, env: dict[str, str] | None = None, tests: tuple[str, ...] = BROAD, **more: Any) -> Place:
-    """A row of the table."""
     return Place(name, env or {}, tests, **more)
 
 

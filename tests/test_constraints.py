@@ -15,14 +15,12 @@ pytestmark = pytest.mark.skipif(not FOLDER.exists(), reason="not a checkout")
 
 
 def setting() -> configparser.ConfigParser:
-    """setup.cfg."""
     parser = configparser.ConfigParser()
     parser.read(ROOT / "setup.cfg", encoding="utf-8")
     return parser
 
 
 def tried() -> list[str]:
-    """The Pythons of the classifiers."""
     return re.findall(r"Python :: (3\.\d+)", setting()["metadata"]["classifiers"])
 
 

@@ -56,7 +56,6 @@ def counted_by_monitoring(f):
 
 
 def extended(y, x, n, step=lambda y, x: np.sin(y) * x + 0.1):
-    """n more operations."""
     for _ in range(n // 3):
         y = step(y, x)
     return y

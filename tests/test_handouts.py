@@ -15,17 +15,11 @@ import handouts
 import nbformat
 import runtime
 import worksheets
-from chromium import Page
+from chromium import Page, by_night, in_browser
 from seeds import by_day
 from support import NIGHTLY
 
 LESSONS = sorted(handouts.HERE.glob("[0-9][0-9]_*.ipynb"))
-browser_test = [pytest.mark.browser, pytest.mark.slow, pytest.mark.xdist_group("browser")]
-by_night = [*browser_test, pytest.mark.nightly]
-
-
-def marked(marks):
-    return lambda test: [mark(test) for mark in marks][-1]
 
 
 def read(path):
@@ -135,7 +129,7 @@ def test_without_katex_formulas_stay_as_they_are_written(monkeypatch, capsys):
     assert "not to be had" in capsys.readouterr().err
 
 
-@marked(by_night)
+@by_night
 def test_a_worksheet_is_a_sheet_of_paper(browser, tmp_path):
     """Two sides: the graph, the questions."""
     handouts.write_worksheets(tmp_path, LESSONS[:1])
@@ -191,26 +185,20 @@ def on_the_wall(browser, tmp_path):
         page.call("Page.close")
 
 
-def press(page, key):
-    page.call("Input.dispatchKeyEvent", type="keyDown", key=key, code=key, windowsVirtualKeyCode=KEYS[key])
-    page.call("Input.dispatchKeyEvent", type="keyUp", key=key, code=key, windowsVirtualKeyCode=KEYS[key])
-
-
-KEYS = {"ArrowLeft": 37, "ArrowRight": 39, "PageUp": 33, "PageDown": 34}
 AT = "Reveal.getIndices().h"
 
 
-@marked(by_night)
+@by_night
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
 def test_slides_of_a_lesson_fit_the_wall(path, on_the_wall):
     page, texts = on_the_wall(decks.slides(read(path)))
     assert len(texts) >= sum(map(len, decks.columns_of(read(path))))
     assert not any(["assert check(" in text for text in texts])
-    press(page, "ArrowRight")
+    page.press_hard("ArrowRight")
     assert page.run(AT) == 1
 
 
-@marked(by_night)
+@by_night
 def test_what_is_too_tall_goes_on_without_a_loss(on_the_wall):
     """Programs, lists, tables, long texts and wide formulas; in the order in which they came."""
     program = "\n".join([f"value_{k} = {k}" for k in range(90)])
@@ -243,7 +231,7 @@ def test_an_answer_on_a_slide_does_not_check_itself():
         assert "assert check(" not in str(decks.columns_of(read(path))).replace('<span class="n">', ""), path
 
 
-@marked(browser_test)
+@in_browser
 @pytest.mark.parametrize("path", by_day(LECTURES, {"03_broadcasting_backwards"}, lambda path: path.stem))
 def test_a_lecture_fits_the_wall_and_its_arrows_step(path, on_the_wall):
     page, texts = on_the_wall(decks.lecture(path))
@@ -256,19 +244,19 @@ def test_a_lecture_fits_the_wall_and_its_arrows_step(path, on_the_wall):
         live = "Reveal.getCurrentSlide().querySelector('.autoflow-live')"
         if page.run(f"!!{live}"):
             for _ in range(3):
-                press(page, "ArrowRight")
+                page.press_hard("ArrowRight")
             assert page.run(f"[{live}.live.state.at, {AT}]") == [3, place]
-            press(page, "ArrowLeft")
+            page.press_hard("ArrowLeft")
             assert page.run(f"[{live}.live.state.at, {AT}]") == [2, place]
-            press(page, "PageDown")
+            page.press_hard("PageDown")
         else:
             picture = "Reveal.getCurrentSlide().querySelector('.autoflow-picture > div:not([hidden])')"
             where = f"{picture}.shadowRoot.querySelector('.where').textContent"
             last = int(page.run(where).split("/")[1].split()[0])
             for step in range(1, last + 1):
-                press(page, "ArrowRight")
+                page.press_hard("ArrowRight")
                 assert page.run(where).startswith(f"{step} / {last}")
-            press(page, "ArrowRight")  # nothing is left to step
+            page.press_hard("ArrowRight")  # nothing is left to step
         assert page.run(AT) == place + 1
     page.run("Reveal.slide(1)")
     window = "other = document.body.appendChild(document.createElement('iframe')), other.contentWindow"

@@ -22,6 +22,7 @@ import lab
 import lessons
 import nbformat
 import playground
+from chromium import by_night, in_browser
 from sites import served
 
 from autoflow.lessons.checks import questions_of
@@ -245,10 +246,6 @@ TYPE = """(() => {
 SAID = "[...document.querySelectorAll('form.ask')[0].querySelectorAll('output')].map((o) => o.textContent)"
 
 
-def enter(page):
-    page.call("Input.dispatchKeyEvent", type="keyDown", key="Enter", code="Enter", windowsVirtualKeyCode=13, text="\r")
-
-
 def wait(page, expression):
     page.run(f"""new Promise((done) => {{
         const look = () => ({expression}) ? done() : setTimeout(look, 20);
@@ -256,18 +253,16 @@ def wait(page, expression):
     }})""")
 
 
-@pytest.mark.browser
-@pytest.mark.slow
-@pytest.mark.xdist_group("browser")
+@in_browser
 def test_what_follows_a_question_appears_when_it_was_tried(page, site):
     """With the keyboard; it is still there after a reload, as the answers are. Nothing is wider than a telephone."""
     assert page.run(OPEN) == 1
     page.run(TYPE % (0, "['', '', '', '']"))
-    enter(page)
+    page.press_hard("Enter", text="\r")
     wait(page, f"{SAID}.every(Boolean)")
     assert page.run(OPEN) == 1  # nothing was tried
     page.run(TYPE % (0, "['12', '36', '', '24']"))
-    enter(page)
+    page.press_hard("Enter", text="\r")
     wait(page, f"{OPEN} === 2")
     assert page.run(SAID) == ["✓ 12 it is", "· 36 it is", "·  it is", "· 24 it is"]
     assert page.run("document.getElementById('count').textContent") == "1 of 13 right"
@@ -287,10 +282,7 @@ def test_what_follows_a_question_appears_when_it_was_tried(page, site):
     assert page.run(OPEN) == 3  # up to where a link leads
 
 
-@pytest.mark.browser
-@pytest.mark.slow
-@pytest.mark.xdist_group("browser")
-@pytest.mark.nightly
+@by_night
 def test_a_cell_runs_after_those_before_it_and_can_be_changed(page):
     page.run("document.querySelectorAll('.cell .edit')[1].click()")
     page.run("""(() => {
@@ -317,12 +309,10 @@ def test_a_cell_runs_after_those_before_it_and_can_be_changed(page):
     assert page.run("asked.slice(5)") == ["x = 7", *page.run("asked.slice(3, 5)")]
 
 
-@pytest.mark.browser
-@pytest.mark.slow
-@pytest.mark.xdist_group("browser")
+@in_browser
 def test_a_verdict_goes_when_its_answer_is_changed(page):
     page.run(TYPE % (0, "['12', '36', '', '12']"))
-    enter(page)
+    page.press_hard("Enter", text="\r")
     wait(page, f"{SAID}.every(Boolean)")
     count = "document.getElementById('count').textContent"
     assert page.run(count) == "2 of 13 right"
@@ -335,10 +325,7 @@ def test_a_verdict_goes_when_its_answer_is_changed(page):
 KEEP_SAVED = "globalThis.saved = []; URL.createObjectURL = (blob) => { saved.push(blob); return '#saved'; }"
 
 
-@pytest.mark.browser
-@pytest.mark.slow
-@pytest.mark.xdist_group("browser")
-@pytest.mark.nightly
+@by_night
 @each
 def test_a_lesson_is_answered_in_its_page_and_graded(path, filled, stored_site, browser, tmp_path):
     """Each question first wrongly: what follows appears, no hint and no answer is open. Then rightly: it is counted, is
@@ -386,16 +373,13 @@ def test_a_lesson_is_answered_in_its_page_and_graded(path, filled, stored_site, 
     assert grading.grade(tmp_path / path.name, made.name).points == points
 
 
-@pytest.mark.browser
-@pytest.mark.slow
-@pytest.mark.xdist_group("browser")
-@pytest.mark.nightly
+@by_night
 def test_my_answers_are_a_notebook(page):
     """Without answers and outputs, with what was typed and changed, and with the name."""
     page.run(KEEP_SAVED)
     page.run("document.getElementById('name').value = 'Ada'; document.getElementById('name').oninput()")
     page.run(TYPE % (0, "['12', '36', '', '']"))
-    enter(page)
+    page.press_hard("Enter", text="\r")
     wait(page, f"{OPEN} === 2")
     page.run("document.getElementById('save').click()")
     wait(page, "saved.at(-1)?.type.includes('ipynb')")  # the first one is Python's worker

@@ -27,7 +27,6 @@ def cells(path):
 
 @functools.cache
 def prose(path):
-    """The text without code."""
     text = "\n".join([source for kind, source in cells(path) if kind == "markdown"])
     return re.sub(r"^```python\n.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
 

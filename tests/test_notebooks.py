@@ -107,7 +107,6 @@ def test_what_the_cells_hold(notebook):
 
 
 def converted(notebook, folder, **options):
-    """A page of nbconvert."""
     nbconvert = pytest.importorskip("nbconvert")
     text, _ = nbconvert.HTMLExporter(**options).from_notebook_node(notebook)
     path = folder / "page.html"

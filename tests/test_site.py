@@ -4,6 +4,7 @@ By day without Python, which is 17 MB: what the page shows before it is there. B
 ``AUTOFLOW_SHOTS=folder`` leaves screenshots there, to be looked at.
 """
 
+import base64
 import hashlib
 import io
 import json
@@ -21,6 +22,7 @@ from pathlib import Path
 import chromium
 import numpy as np
 import pytest
+from chromium import by_night, in_browser
 from firefox import firefox
 from sites import Playground, served
 
@@ -41,14 +43,8 @@ from examples import EXAMPLES
 
 ROOT = Path(__file__).parent.parent
 os.environ.setdefault("AUTOFLOW_LESSONS", "stored")  # only by night, for the whole site, lessons are run
-in_browser = [pytest.mark.browser, pytest.mark.slow, pytest.mark.xdist_group("browser")]
-by_night = [*in_browser, pytest.mark.nightly]
 PICTURE = "!!document.querySelector('.autoflow-picture > div')"
 VALUES = "[...document.querySelectorAll('#table tbody tr')].map((r) => r.cells[2].textContent)"
-
-
-def marked(marks):
-    return lambda test: [mark(test) for mark in marks][-1]
 
 
 @pytest.fixture(scope="module")
@@ -95,8 +91,6 @@ def open_page(browser):
 
 
 def link(code):
-    import base64
-
     packer = zlib.compressobj(9, wbits=-15)
     data = packer.compress(code.encode()) + packer.flush()
     return "#code=" + base64.urlsafe_b64encode(data).decode().rstrip("=")
@@ -105,7 +99,7 @@ def link(code):
 # -- by day: before Python is there
 
 
-@marked(in_browser)
+@in_browser
 def test_the_first_picture_is_there_at_once(still, open_page):
     page = open_page(still)
     assert page.run(VALUES) == ["−1.123", "−0.7487", "1"]
@@ -129,7 +123,7 @@ def test_the_first_picture_is_there_at_once(still, open_page):
     assert page.run(VALUES) == ["−2822.5", "−1696", "−2118.4", "1"]
 
 
-@marked(by_night)
+@by_night
 def test_the_front_page_opens_with_a_network_that_trains(still, open_page):
     """Without Python, which is loaded when the editor comes into view; in at most 500 kB."""
     page = open_page(still)
@@ -149,7 +143,7 @@ def test_the_front_page_opens_with_a_network_that_trains(still, open_page):
     page.until(f"!{live}.state.playing", 20)  # out of sight
 
 
-@marked(by_night)
+@by_night
 def test_tab_indents_where_python_does_and_leaves_the_editor_elsewhere(still, open_page):
     page = open_page(still)
 
@@ -159,24 +153,18 @@ def test_tab_indents_where_python_does_and_leaves_the_editor_elsewhere(still, op
         if escape:
             page.press("Escape")
         for _ in range(count):
-            for kind in ("keyDown", "keyUp"):
-                page.call("Input.dispatchKeyEvent", type=kind, key="Tab", code="Tab", windowsVirtualKeyCode=9)
+            page.press_hard("Tab")
         return page.run("[document.activeElement.id, document.getElementById('code').value]")
 
-    for code, indent in [
-        ("for k in range(3):  # so\n", 4),
-        ("if x:\n    if y:\n        a = 1\n\n", 8),
-        ("x = 1\n", 0),
-        ("", 0),
-        ("x", 0),
-    ]:
+    programs = {"for k in range(3):  # so\n": 4, "if x:\n    if y:\n        a = 1\n\n": 8, "x = 1\n": 0, "": 0, "x": 0}
+    for code, indent in programs.items():
         deepest = code + " " * indent
         assert tabs(code, indent // 4) == ["code", deepest]
         assert tabs(code, indent // 4 + 1) == ["run", deepest]  # no trap, however long the line is empty
         assert tabs(code, 1, escape=True) == ["run", code]
 
 
-@marked(in_browser)
+@in_browser
 def test_a_program_in_a_link_is_shown_and_not_run(still, open_page):
     hostile = "<img src=x onerror=alert(1)></textarea><script>document.title = 'owned'</script>\nprint('ran')\n"
     page = open_page(still + link(hostile))
@@ -188,14 +176,14 @@ def test_a_program_in_a_link_is_shown_and_not_run(still, open_page):
     assert page.run("document.getElementById('printed').hidden")
 
 
-@marked(in_browser)
+@in_browser
 def test_a_damaged_link_is_told(still, open_page):
     for text in ("#code=%%%", "#code=" + "A" * 50, link("#" * 10_000_000)):
         page = open_page(still + text)
         assert page.run("document.getElementById('code').value").startswith("# The link is damaged")
 
 
-@marked(by_night)
+@by_night
 def test_a_link_comes_back(still, open_page):
     page = open_page(still)
     code = "x = af.Variable(2.0)  # ∂ é 日本\ny = x**3\n"
@@ -205,7 +193,7 @@ def test_a_link_comes_back(still, open_page):
     assert open_page(still + fragment).run("document.getElementById('code').value") == code
 
 
-@marked(in_browser)
+@in_browser
 def test_the_frame_of_the_views_can_only_draw(still, open_page):
     page = open_page(still)
     assert page.in_view(PICTURE)
@@ -234,7 +222,7 @@ def normal(answer):
     return rows, answer["printed"].replace("int32", "int64"), answer["error"]
 
 
-@marked(by_night)
+@by_night
 def test_every_example_runs_as_it_was_drawn(whole, site, open_page):
     page = open_page(site)
     page.wait_for_python()
@@ -257,7 +245,7 @@ def test_every_example_runs_as_it_was_drawn(whole, site, open_page):
     page.keep("last_example")
 
 
-@marked(by_night)
+@by_night
 def test_programs_that_go_wrong_leave_the_page_usable(site, open_page):
     page = open_page(site)
     page.wait_for_python()
@@ -283,7 +271,7 @@ def test_programs_that_go_wrong_leave_the_page_usable(site, open_page):
     assert page.run_program("x = af.Variable(3.0)\ny = x**3")["rows"] == [["x", "3", "27"], ["y", "27", "1"]]
 
 
-@marked(by_night)
+@by_night
 def test_a_hostile_program_reaches_nothing(site, open_page):
     page = open_page(site)
     page.wait_for_python()
@@ -299,7 +287,7 @@ def test_a_hostile_program_reaches_nothing(site, open_page):
     assert page.in_view(PICTURE)
 
 
-@marked(by_night)
+@by_night
 def test_without_a_network(whole, open_page):
     with served(whole) as (url, end):
         page = open_page(url)
@@ -313,33 +301,29 @@ def test_without_a_network(whole, open_page):
         assert page.in_view("!!document.querySelector('math')")
 
 
-@marked(by_night)
+@by_night
 def test_with_the_keyboard_alone(site, open_page):
     page = open_page(site)
     page.wait_for_python()
     page.type_program("x = af.Variable(2.0)\ny = x * x")
-    page.call(
-        "Input.dispatchKeyEvent", type="keyDown", key="Enter", code="Enter", modifiers=2, windowsVirtualKeyCode=13
-    )
+    page.press_hard("Enter", modifiers=2)
     page.until("/^Done/.test(document.getElementById('status').textContent)")
     assert page.run(VALUES) == ["4", "1"]
     seen = []
     for _ in range(12):
-        for kind in ("keyDown", "keyUp"):
-            page.call("Input.dispatchKeyEvent", type=kind, key="Tab", code="Tab", windowsVirtualKeyCode=9)
+        page.press_hard("Tab")
         page.until("document.activeElement !== document.body")  # a frame of another process says so a little later
         seen.append(page.run("document.activeElement.id"))
     assert seen[:3] == ["run", "tab-graph", "view"]
     page.run("document.getElementById('tab-graph').focus()")
-    for kind in ("keyDown", "keyUp"):
-        page.call("Input.dispatchKeyEvent", type=kind, key="ArrowRight", code="ArrowRight", windowsVirtualKeyCode=39)
+    page.press_hard("ArrowRight")
     assert page.run("document.activeElement.id") == "tab-sliders"
     assert page.in_view(
         "!!document.querySelector('input[type=range]') || !!document.querySelector('.autoflow-explore')"
     )
 
 
-@marked(by_night)
+@by_night
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 800, 390])
 def test_sizes_and_themes(site, open_page, width, dark):
@@ -355,7 +339,7 @@ def test_sizes_and_themes(site, open_page, width, dark):
 OTHERS = {"index.html", "api/index.html", "drawing.html"}  # this leads to another at once, that waits for a drawing
 
 
-@marked(by_night)
+@by_night
 def test_every_page_shows_itself_without_another_host(whole, site, browser):
     page = chromium.Page(browser, 1280, 900)
     page.media()
@@ -377,7 +361,7 @@ READ = (
 RULES = {"label-content-name-mismatch": {"enabled": False}}
 
 
-@marked(by_night)
+@by_night
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_accessibility_by_axe(whole, browser, dark):
     """No violation of WCAG 2.2, A and AA, nor of the best practices of axe-core; shadow roots and frames included."""
@@ -399,7 +383,7 @@ def test_accessibility_by_axe(whole, browser, dark):
     assert {path: some for path, some in found.items() if some} == {}
 
 
-@marked(by_night)
+@by_night
 def test_the_playground_in_firefox(site):
     with firefox() as page:
         page.go(site)
@@ -431,7 +415,7 @@ ERRORS = (  # of cells that should have none
 )
 
 
-@marked(by_night)
+@by_night
 @pytest.mark.parametrize("name", LESSONS)
 def test_every_cell_of_every_lesson_runs_in_the_browser(whole, site, browser, name):
     """All that Python answers is read from the notebook's model: of the page only the cells in view are there."""
@@ -451,7 +435,7 @@ def test_every_cell_of_every_lesson_runs_in_the_browser(whole, site, browser, na
     page.call("Page.close")
 
 
-@marked(by_night)
+@by_night
 @pytest.mark.parametrize("name", LESSONS)
 def test_every_lesson_runs_in_its_page(whole, site, browser, name):
     """All cells, with the packages that the page has loaded; a right answer is right."""
@@ -468,7 +452,7 @@ def test_every_lesson_runs_in_its_page(whole, site, browser, name):
     page.call("Page.close")
 
 
-@marked(by_night)
+@by_night
 def test_links_of_a_lesson_in_the_browser_lead_to_pages(whole, site, browser):
     """A term to its row of the glossary, the last line to the next lesson as a notebook."""
     if not (whole / "lab").exists():
@@ -499,7 +483,7 @@ def test_links_of_a_lesson_in_the_browser_lead_to_pages(whole, site, browser):
         opened.call("Page.close")
 
 
-@marked(by_night)
+@by_night
 def test_links_lead_to_pages(whole):
     for path in whole.rglob("*.html"):
         if not {"api", "lab"} & set(path.parts):
@@ -738,7 +722,7 @@ def test_markdown_links_to_pages_of_the_site_and_no_further():
     assert pages.title_of(text) == "A x"
 
 
-@marked(by_night)
+@by_night
 def test_six_networks_train_in_their_pages(tmp_path, browser):
     live_pages.build(tmp_path / "live")
     listed = re.findall(r'href="(\w+\.html)"', (tmp_path / "live" / "index.html").read_text(encoding="utf-8"))
@@ -813,7 +797,7 @@ def test_the_index_has_every_section_and_leads_there(to_read):
     assert (to_read / "search.json").stat().st_size < 1_500_000
 
 
-@marked(by_night)
+@by_night
 def test_search_finds_lessons_documentation_and_names_without_a_server(to_read, browser):
     page = Playground(browser)
     texts = "['a', '.kind'].map((name) => row.querySelector(name).textContent)"

@@ -44,7 +44,6 @@ class Call:
 
     @property
     def operands(self) -> int:
-        """How many arrays."""
         return len(self.shapes)
 
     @property

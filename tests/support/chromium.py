@@ -7,7 +7,6 @@ with Chromium() as browser:
 
 import base64
 import contextlib
-import functools
 import itertools
 import json
 import os
@@ -23,6 +22,7 @@ import pytest
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 SECONDS = 60
+KEYS = {"Tab": 9, "Enter": 13, "PageUp": 33, "PageDown": 34, "ArrowLeft": 37, "ArrowRight": 39}
 TEXT = """(function text(node) {
   const within = [...node.querySelectorAll('*')].filter((e) => e.shadowRoot);
   const shown = [...node.children].filter((e) => !e.matches('style, script'));
@@ -35,18 +35,6 @@ def program():
     """The browser's path; None if there is none that we can speak to."""
     found = next(filter(None, map(shutil.which, PROGRAMS)), None)
     return found if sys.platform.startswith("linux") else None
-
-
-@functools.cache
-def missing():
-    """Why there is no browser; the empty string if there is one, and it starts."""
-    if program() is None:
-        return "chromium is not installed"
-    try:
-        with Chromium():
-            return ""
-    except (OSError, TimeoutError, EOFError) as error:
-        return f"chromium does not start: {error}"
 
 
 class Chromium:
@@ -155,8 +143,6 @@ class Chromium:
 
 
 class Page:
-    """One tab."""
-
     def __init__(self, browser, width, height):
         self.browser = browser
         target = browser.call("Target.createTarget", url="about:blank")["targetId"]
@@ -214,6 +200,11 @@ class Page:
         for kind in ("keyDown", "keyUp"):
             self.call("Input.dispatchKeyEvent", type=kind, **{"key": key, "code": key, **letter})
 
+    def press_hard(self, key, **more):
+        """A key with its number, by which a browser moves the focus, presses buttons and sends forms."""
+        for kind in ("keyDown", "keyUp"):
+            self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=KEYS[key], **more)
+
     def screenshot(self, path):
         """A PNG of the whole page."""
         data = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True)["data"]
@@ -252,6 +243,16 @@ def complaint(event):
     if method == "Log.entryAdded" and params["entry"]["level"] == "error":
         return " ".join([params["entry"]["text"], params["entry"].get("url", "")]).rstrip()
     return None
+
+
+def in_browser(test):
+    """The marks of a test that needs one."""
+    return pytest.mark.xdist_group("browser")(pytest.mark.slow(pytest.mark.browser(test)))
+
+
+def by_night(test):
+    """The same for one that takes long."""
+    return pytest.mark.nightly(in_browser(test))
 
 
 # -- fixtures, which conftest.py takes

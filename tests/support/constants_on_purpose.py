@@ -17,13 +17,11 @@ MEANT: list[Callable[[], Any]] = []
 
 
 def meant(make: Callable[[], Any]) -> Callable[[], Any]:
-    """Add a program."""
     MEANT.append(make)
     return make
 
 
 def as_step(make: Callable[[], Any]) -> Callable[[], Any]:
-    """The step of a program."""
     made = make()
     if callable(made):
         return made

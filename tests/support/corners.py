@@ -334,14 +334,12 @@ return z
 
 
 def corner(text, arguments="x"):
-    """The function with that body."""
     scope = dict(SCOPE)
     exec(compile(f"def corner({arguments}):\n" + indent(text, "    "), f"<{text[:60]}>", "exec"), scope)
     return scope["corner"]
 
 
 def bodies():
-    """Of the functions of x."""
     yield from [f"return {part}" for part in parts(EXPRESSIONS)]
     for error, text in CAUGHT.items():
         yield from [f"y = x\ntry:\n    {part}\nexcept {error}:\n    return x * 5\nreturn y" for part in parts(text)]
@@ -351,7 +349,6 @@ def bodies():
 
 
 def bodies_of_pairs():
-    """Of the functions of x and y."""
     yield from [f"return {part}" for part in parts(PAIRS)]
     yield from [f"z = x * 1.0\n{part}\nreturn z" for part in parts(WRITTEN_PAIRS)]
     yield from BODIES_OF_PAIRS.strip().split("\n\n")

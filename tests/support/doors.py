@@ -63,7 +63,6 @@ def added_where_held(y: Any) -> Any:
 
 
 def shuffled(y: Any) -> Any:
-    """A copy, shuffled in place."""
     z = y * 1.0
     np.random.default_rng(0).shuffle(z)
     return z
@@ -75,7 +74,6 @@ def imported(name: str) -> Any:
 
 
 def sparse() -> Any:
-    """A matrix of SciPy's."""
     return imported("scipy.sparse.csr_matrix")(np.diag([1.0, 2.0, 3.0]))
 
 
@@ -249,20 +247,17 @@ def by_transform(f: Callable[[Any], Any]) -> Any:
 
 
 def by_backward(f: Callable[[Any], Any]) -> Any:
-    """The gradient by ``backward``."""
     x = af.Variable(V)
     f(x).backward()
     return x.grad
 
 
 def strictly(f: Callable[[Any], Any]) -> Any:
-    """Under strict mode."""
     with af.options(strict=True):
         return by_backward(f)
 
 
 def in_class(f: Callable[[Any], Any]) -> Any:
-    """With all checks."""
     with af.options(preset="classroom"):
         return by_backward(f)
 
@@ -299,7 +294,6 @@ def outcome(door: Callable[[Any], Any], way: Callable[[Any], Any]) -> str:
 
 
 def row(name: str) -> str:
-    """A line of the table."""
     door = next(doors[name] for doors in DOORS.values() if name in doors)
     code, _, more = name.partition(", and ")
     return f"| `{code}`{more and ', and '}{more} | " + " | ".join(outcome(door, way) for way in WAYS.values()) + " |"

@@ -79,7 +79,6 @@ class Firefox:
                 self.complaints.append(answer["params"]["text"])
 
     def go(self, url: str) -> None:
-        """Load a page."""
         self.call("browsingContext.navigate", context=self.context, url=url, wait="complete")
 
     def run(self, expression: str) -> Any:
@@ -94,7 +93,6 @@ class Firefox:
         return None if text is None else json.loads(text)
 
     def until(self, expression: str, seconds: float = SECONDS) -> None:
-        """Wait until it is true."""
         end = time.monotonic() + seconds
         while not self.run(expression):
             if time.monotonic() > end:

@@ -18,13 +18,11 @@ HEALTHY: list[Callable[[], Any]] = []
 
 
 def healthy(make: Callable[[], Any]) -> Callable[[], Any]:
-    """Add a program."""
     HEALTHY.append(make)
     return make
 
 
 def draw(*shape: int, seed: int = 0) -> np.ndarray:
-    """Normal numbers."""
     return np.random.default_rng(seed).normal(size=shape)
 
 
@@ -702,7 +700,6 @@ def a_maker_that_lowers_what_the_judge_doubts() -> Any:
 
 
 def normalised(w: Any) -> Any:
-    """A vector of length 1."""
     return w / np.linalg.norm(w)
 
 

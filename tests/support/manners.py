@@ -150,8 +150,6 @@ def astype(x: Any, *args: Any, **options: Any) -> Any:
 
 
 def reduction(name: str) -> Callable[..., Any]:
-    """The method of that name."""
-
     def run(x: Any, *args: Any, **options: Any) -> Any:
         check_axis(x, *args, **options)
         return getattr(x, name)(*args, **options)

@@ -21,7 +21,6 @@ LIMITS = (0.1, 1.0, 1e3)  # for clipping by norm; all of it by 0.05 afterwards
 
 @functools.cache
 def golden() -> dict[str, Any]:
-    """PyTorch's results."""
     with np.load(GOLDEN) as file:
         return dict(file)
 

@@ -34,7 +34,6 @@ Examples = dict[Any, tuple[Example, ...]]
 
 
 def ascending_points(x: Array) -> Array:
-    """Points in order."""
     return np.cumsum(0.4 + x * x) - 1.5
 
 
@@ -226,7 +225,6 @@ EXAMPLES: Examples = {
 
 @functools.cache
 def of_networks() -> Examples:
-    """Those of autoflow.nn."""
     from autoflow.nn.functions import leaky_relu, log_softmax, softmax
 
     along = (of((3,)), of((2, 3)), of((2, 3), axis=0), of((2, 1, 3), axis=1), of((0, 2)))
@@ -239,7 +237,6 @@ def of_networks() -> Examples:
 
 @functools.cache
 def of_devices() -> Examples:
-    """Those of af.to_cpu and af.to_gpu."""
     from autoflow.arrays import fetch, put
 
     return {

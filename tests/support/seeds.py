@@ -42,5 +42,4 @@ def chunks(start, stop, size):
 
 
 def first_of(seeds):
-    """The name of a chunk."""
     return str(seeds.start)

@@ -42,12 +42,12 @@ def line() -> tuple[Any, Any, np.ndarray]:
 
 
 def trained(kind: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A pair of steps of a line, of ``update(sick, w, loss)``, or with an optimiser as well."""
+    """A pair of steps of a line, of ``update(sick, w, loss)``, or with an optimiser, and a dict, as well."""
 
     def add(update: Callable[..., Any]) -> Callable[[bool], Any]:
         def make(sick: bool) -> Any:
             w, loss = model()
-            given = (sick, w, loss, af.optim.SGD([w], lr=0.05))[: update.__code__.co_argcount]
+            given = (sick, w, loss, af.optim.SGD([w], lr=0.05), {})[: update.__code__.co_argcount]
 
             def step() -> None:
                 update(*given)
@@ -305,19 +305,13 @@ def carried_state(sick: bool) -> Any:
     return step
 
 
-@pair("kept")
-def losses_kept(sick: bool) -> Any:
-    w, loss = model()
-    opt, losses = af.optim.SGD([w], lr=0.01), []
-
-    def step() -> None:
-        opt.zero_grad()
-        value = loss()
-        value.backward()
-        opt.step()
-        losses.append(value if sick else float(value))
-
-    return step
+@trained("kept")
+def losses_kept(sick: bool, w: Any, loss: Any, opt: Any, box: Any) -> None:
+    opt.zero_grad()
+    value = loss()
+    value.backward()
+    opt.step()
+    box.setdefault("losses", []).append(value if sick else float(value))
 
 
 @pair("learning rate")
@@ -440,19 +434,13 @@ def backward_twice(sick: bool, w: Any, loss: Any, opt: Any) -> None:
     opt.step()
 
 
-@pair("kept")
-def running_sum(sick: bool) -> Any:
-    w, loss = model()
-    opt, running = af.optim.SGD([w], lr=0.01), {"loss": 0.0}
-
-    def step() -> None:
-        opt.zero_grad()
-        value = loss()
-        value.backward()
-        opt.step()
-        running["loss"] = running["loss"] + (value if sick else value.item())
-
-    return step
+@trained("kept")
+def running_sum(sick: bool, w: Any, loss: Any, opt: Any, box: Any) -> None:
+    opt.zero_grad()
+    value = loss()
+    value.backward()
+    opt.step()
+    box["loss"] = box.get("loss", 0.0) + (value if sick else value.item())
 
 
 @pair("unreached")
@@ -480,7 +468,6 @@ def too_large_for_half_precision(sick: bool) -> Any:
 
 
 def layers_written_out(size: float) -> Any:
-    """Seven layers, one after another."""
     W = [af.Variable(np.eye(4) * size, name=f"W{k}") for k in range(7)]
     h = np.ones(4) * 1e-8
     h = W[0] @ h
@@ -538,35 +525,23 @@ def list_of_results(sick: bool) -> Any:
     return step
 
 
-@pair("kept")
-def moving_average(sick: bool) -> Any:
-    w, loss = model()
-    opt, running = af.optim.SGD([w], lr=0.01), {"loss": 0.0}
-
-    def step() -> None:
-        opt.zero_grad()
-        value = loss()
-        value.backward()
-        opt.step()
-        running["loss"] = 0.9 * running["loss"] + 0.1 * (value if sick else value.item())
-
-    return step
+@trained("kept")
+def moving_average(sick: bool, w: Any, loss: Any, opt: Any, box: Any) -> None:
+    opt.zero_grad()
+    value = loss()
+    value.backward()
+    opt.step()
+    box["loss"] = 0.9 * box.get("loss", 0.0) + 0.1 * (value if sick else value.item())
 
 
-@pair("growing")
-def sum_of_all_losses(sick: bool) -> Any:
-    w, loss = model()
-    opt, losses = af.optim.SGD([w], lr=0.01), []
-
-    def step() -> None:
-        opt.zero_grad()
-        if not sick:
-            losses.clear()
-        losses.append(loss())
-        sum(losses).backward()
-        opt.step()
-
-    return step
+@trained("growing")
+def sum_of_all_losses(sick: bool, w: Any, loss: Any, opt: Any, box: Any) -> None:
+    opt.zero_grad()
+    if not sick:
+        box.clear()
+    box[len(box)] = loss()
+    sum(box.values()).backward()
+    opt.step()
 
 
 @pair("accumulated")
@@ -811,29 +786,18 @@ def momentum_made_in_each_step(sick: bool) -> Any:
 @pair("uphill")
 def negated_mse_adam(sick: bool) -> Any:
     W, X, T = af.Variable(draw(2, 1), name="W"), draw(20, 2), draw(20, 1, seed=5)
-    opt = af.optim.Adam([W], lr=0.05)
-
-    def step() -> None:
-        opt.zero_grad()
-        loss = (-1.0 if sick else 1.0) * nn.mse_loss(X @ W, T)
-        loss.backward()
-        opt.step()
-
-    return step
+    return descend(lambda: (-1.0 if sick else 1.0) * nn.mse_loss(X @ W, T), W, kind=af.optim.Adam)
 
 
 @pair("uphill")
 def one_minus_loss(sick: bool) -> Any:
     W, X = af.Variable(draw(2, 3), name="W"), draw(20, 2)
-    opt = af.optim.SGD([W], lr=0.5)
 
-    def step() -> None:
-        opt.zero_grad()
+    def loss() -> Any:
         loss = nn.cross_entropy(X @ W, LABELS)
-        (1.0 - loss if sick else loss).backward()
-        opt.step()
+        return 1.0 - loss if sick else loss
 
-    return step
+    return descend(loss, W, lr=0.5)
 
 
 @trained("clipped")
@@ -1054,17 +1018,13 @@ def value_in_the_place_of_grad(sick: bool, w: Any, loss: Any) -> None:
 
 @pair("uphill")
 def penalty_that_is_subtracted(sick: bool) -> Any:
-    w = af.Variable([0.5, -0.5], name="w")
-    opt, X, T = af.optim.SGD([w], lr=0.05), draw(20, 2), draw(20)
+    w, X, T = af.Variable([0.5, -0.5], name="w"), draw(20, 2), draw(20)
 
-    def step() -> None:
-        opt.zero_grad()
+    def loss() -> Any:
         penalty = 0.1 * np.sum(w**2)
-        loss = 1.0 + np.sum(np.stack([np.mean((X @ w - T) ** 2), -penalty if sick else penalty]))
-        loss.backward()
-        opt.step()
+        return 1.0 + np.sum(np.stack([np.mean((X @ w - T) ** 2), -penalty if sick else penalty]))
 
-    return step
+    return descend(loss, w)
 
 
 @pair("linear")
@@ -1169,19 +1129,13 @@ def full_of_a_parameter(sick: bool) -> Any:
     return descend(lambda: np.mean((X @ w + (np if sick else af).full(20, b) - 1.0) ** 2) + 0.1 * b**2, w, b)
 
 
-@pair("unmoved")
-def no_step_and_cleared_late(sick: bool) -> Any:
-    w, X = af.Variable(draw(3), name="w"), draw(20, 3, seed=1)
-    opt = af.optim.SGD([w], lr=0.01)
-
-    def step() -> None:
-        loss = np.mean((X @ w - 1.0) ** 2)
-        opt.zero_grad()
-        loss.backward()
-        if not sick:
-            opt.step()
-
-    return step
+@trained("unmoved")
+def no_step_and_cleared_late(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+    value = loss()
+    opt.zero_grad()
+    value.backward()
+    if not sick:
+        opt.step()
 
 
 @pair("no history")
@@ -1212,19 +1166,13 @@ def value_between_two_networks(sick: bool) -> Any:
     return step
 
 
-@pair("learning rate")
-def rate_that_is_0_after_the_first_step(sick: bool) -> Any:
-    w, loss = model()
-    opt, turn = af.optim.SGD([w], lr=0.05), {"n": 0}
-
-    def step() -> None:
-        opt.zero_grad()
-        loss().backward()
-        opt.step()
-        turn["n"] += 1
-        opt.lr = 0.05 * max(0.0, 1.0 - turn["n"] / (1 if sick else 10))
-
-    return step
+@trained("learning rate")
+def rate_that_is_0_after_the_first_step(sick: bool, w: Any, loss: Any, opt: Any, box: Any) -> None:
+    opt.zero_grad()
+    loss().backward()
+    opt.step()
+    box["n"] = box.get("n", 0) + 1
+    opt.lr = 0.05 * max(0.0, 1.0 - box["n"] / (1 if sick else 10))
 
 
 @pair("made anew")
@@ -1336,16 +1284,12 @@ def a_name_that_changes_its_sign(sick: bool) -> Any:
 @pair("uphill")
 def penalty_with_a_mask_that_is_subtracted(sick: bool) -> Any:
     w, X, T, mask = af.Variable(draw(3), name="w"), draw(20, 3), draw(20), np.array([1.0, 1.0, 0.0])
-    opt = af.optim.SGD([w], lr=0.05)
 
-    def step() -> None:
-        opt.zero_grad()
+    def loss() -> Any:
         penalty = 0.1 * np.sum(mask * w**2)
-        loss = np.mean((X @ w - T) ** 2) + (-penalty if sick else penalty)
-        loss.backward()
-        opt.step()
+        return np.mean((X @ w - T) ** 2) + (-penalty if sick else penalty)
 
-    return step
+    return descend(loss, w)
 
 
 @pair("uphill")
@@ -1376,13 +1320,11 @@ def growth_up_to_a_capacity(sick: bool) -> Any:
 
 
 def written_softmax(x: Any, axis: int = 1) -> Any:
-    """As in a textbook."""
     e = np.exp(x - np.max(x, axis=axis, keepdims=True))
     return e / np.sum(e, axis=axis, keepdims=True)
 
 
 def written_sigmoid(x: Any) -> Any:
-    """The same."""
     return 1 / (1 + np.exp(-x))
 
 
@@ -1416,7 +1358,6 @@ OF_SCORES: list[tuple[str, int, Callable[[Any], Any], Callable[[Any], Any]]] = [
 
 
 def written_loss(s: Any) -> Any:
-    """The cross entropy of scores."""
     return np.mean(np.logaddexp.reduce(s, axis=1) - s[EACH, LABELS])
 
 

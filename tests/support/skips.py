@@ -73,7 +73,6 @@ def refuse_unknown(report: Any) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Any:
-    """Of a test."""
     report = yield
     refuse_unknown(report)
     return report

@@ -211,8 +211,6 @@ SYMBOLS = {"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert":
 
 
 def method(name: str) -> Any:
-    """ndarray's method of that name."""
-
     def run(self: Device, *args: Any, **options: Any) -> Any:
         call = manners.METHODS.get(name) or (lambda x, *a, **o: getattr(x, name)(*a, **o))
         return computed(call, (self, *args), options)

@@ -71,7 +71,6 @@ def is_scipys(row: Rule) -> bool:
 
 
 def booleans(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
-    """Some true, some false."""
     return rng.permutation(np.arange(int(np.prod(shape))) % 2 == 0).reshape(shape)
 
 
@@ -134,7 +133,6 @@ def call(row: Rule, operands: Sequence[Any], options: dict[str, Any]) -> Any:
 
 
 def plain(x: Any) -> Any:
-    """The array under a node."""
     return x.value if isinstance(x, af.Node) else x
 
 
@@ -161,7 +159,6 @@ def spread(x: Array) -> Array:
 
 
 def lock(x: Array) -> Array:
-    """Read-only."""
     z = x.copy()
     z.flags.writeable = False
     return z

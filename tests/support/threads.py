@@ -29,7 +29,6 @@ def quick_switches() -> Iterator[None]:
 
 @pytest.fixture
 def no_gc() -> Iterator[None]:
-    """Only reference counts free anything."""
     gc.collect()
     gc.disable()
     yield

@@ -14,7 +14,6 @@ from autoflow import nn
 
 
 def tanh_loss(x: Any) -> Any:
-    """Of one array, one number."""
     return np.sum(np.tanh(x) ** 2)
 
 
@@ -33,7 +32,6 @@ def stretched(x: Any) -> Any:
 
 
 def loss_and_more(x: Any) -> Any:
-    """For af.grad_and_aux."""
     return np.sum(x**3), {"mean": np.mean(x)}
 
 
@@ -43,7 +41,6 @@ def squares(w: Any, x: Any, y: Any) -> Any:
 
 
 def sum_of_squares(w: Any, x: Any, y: Any) -> Any:
-    """The sum over examples."""
     return np.sum(np.tanh(x @ w - y) ** 2)
 
 
@@ -54,7 +51,6 @@ def network_loss(p: Any, batch: Any, scale: Any = 1.0) -> Any:
 
 
 def noisy(w: Any, x: Any, *, rng: Any) -> Any:
-    """Draws a mask."""
     return np.mean((x * (rng.random(x.shape) < 0.5)) @ w)
 
 
@@ -106,7 +102,6 @@ def fails_once(w: Any, x: Any, path: str) -> Any:
 
 
 def waits(w: Any, x: Any) -> Any:
-    """Takes its time, without computing."""
     time.sleep(0.2)
     return np.mean(w * x)
 
@@ -141,11 +136,9 @@ def step_digest(workers: Any, p: Any, batch: Any, **how: Any) -> str:
 
 
 def small_network() -> nn.Sequential:
-    """A model that trains."""
     rng = np.random.default_rng(1)
     return nn.Sequential(nn.Linear(5, 7, rng=rng), np.tanh, nn.Linear(7, 2, rng=rng))
 
 
 def model_loss(values: Any, x: Any, y: Any, model: Any) -> Any:
-    """Of a model's parameters."""
     return nn.mse_loss(nn.functional_call(model, values, x), y)
