@@ -12,6 +12,7 @@ import standin
 from devices import INDICES
 from standin import COPIES, Device, put
 from support import plain
+from user_functions import function, saving
 
 import autoflow as af
 from autoflow import backends, nn, optim
@@ -482,19 +483,9 @@ def test_checkpoint(AF):
 
 
 def test_functions_and_hooks_of_users(AF):
-    class Cube(af.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x**3
-
-        @staticmethod
-        def backward(ctx, g):
-            (x,) = ctx.saved_tensors
-            return 3 * g * x**2
-
+    cube = function(saving(lambda x: x**3), lambda ctx, g: 3 * g * ctx.saved_tensors[0] ** 2)
     x = AF.Variable([1.0, 2.0])
-    y = Cube.apply(x)
+    y = cube.apply(x)
     y.register_hook(lambda g: g * 2)
     y.sum().backward()
     there(x.grad, [6, 24])

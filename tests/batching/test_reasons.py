@@ -10,6 +10,7 @@ from contextvars import ContextVar
 import numpy as np
 import pytest
 from by_loop import by_loop, difference, outcome
+from user_functions import function
 
 import autoflow as af
 from autoflow.batching import batched, looping
@@ -93,19 +94,6 @@ class Half(float):
     pass
 
 
-def taken_from_outside(x):
-    class Outside(af.Function):
-        @staticmethod
-        def forward(ctx, y):
-            return x
-
-        @staticmethod
-        def backward(ctx, g):
-            return g
-
-    return Outside.apply(np.ones(3))
-
-
 QUIET = np.errstate(all="ignore")
 WITHOUT_A_LINE = "ZeroDivisionError for one example", "from outside that the function changes"
 REASONS = [  # the reason, the function, and the batch
@@ -128,7 +116,8 @@ REASONS = [  # the reason, the function, and the batch
     ("another result for one example", lambda x: x * (type(x) is np.ndarray), X),
     ("a node written into an array of plain numbers", after(lambda z, x: np.add.at(z, [0], NODE)), X),
     ("a node written into an array of plain numbers", after(lambda z, x: z.__setitem__(0, NODE)), X),
-    ("a function that finds an array of one example", taken_from_outside, X),
+    ("a function that finds an array of one example",
+     lambda x: function(lambda ctx, y: x, lambda ctx, g: g).apply(np.ones(3)), X),
     ("warnings that are recorded", recording, X),
     ("np.seterrcall", listening, X),
     ("the length of a text", lambda x: x.dtype.itemsize * 1.0, np.array(["a", "bcd"])),

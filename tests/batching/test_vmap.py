@@ -14,6 +14,7 @@ import pytest
 from by_loop import by_loop, difference, outcome
 from support import Split
 from threads import in_threads
+from user_functions import function, saving
 
 import autoflow as af
 from autoflow import nn
@@ -494,18 +495,8 @@ def test_stale_values_are_noticed():
 # -- functions of the user's
 
 
-class Seven(af.Function):
-    """A derivative that is not that of the value, so that it shows whether it was used."""
-
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x
-
-    @staticmethod
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return 7 * g * x
+# A derivative that is not that of the value, so that it shows whether it was used.
+Seven = function(saving(np.square), lambda ctx, g: 7 * g * ctx.saved_tensors[0], "Seven")
 
 
 def test_functions_with_a_derivative_of_their_own():
@@ -526,9 +517,9 @@ def cube():
     """A row of the user's own, with a derivative that shows whether it was used."""
     made = af.register_rule(lambda x: x**3, label="cube", x=lambda g, x: 5 * g * x)
     yield made
-    for function in [f for f, row in RULES.items() if row.label == "cube"]:
-        del RULES[function]
-        OWN.discard(function)
+    for f in [f for f, row in RULES.items() if row.label == "cube"]:
+        del RULES[f]
+        OWN.discard(f)
 
 
 def test_rows_of_the_users_own(cube):
@@ -678,16 +669,7 @@ def test_numbers_have_the_byte_order_of_this_machine(text):
 
 
 def by_function(s, w):
-    class Scaled(af.Function):
-        @staticmethod
-        def forward(ctx, w):
-            return w * s
-
-        @staticmethod
-        def backward(ctx, g):
-            return g * s
-
-    return Scaled.apply(w)
+    return function(lambda ctx, w: w * s, lambda ctx, g: g * s).apply(w)
 
 
 def by_primitive(s, w):

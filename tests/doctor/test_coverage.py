@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from naming import run_file
 
 import autoflow as af
 from autoflow.__main__ import main
@@ -57,11 +58,11 @@ def test_each_line_has_its_state(program: Path, capsys: pytest.CaptureFixture[st
     assert shown[-1] == "Gradients flow on 40 % of the lines with operations."
 
 
-# Programs, each line with its state; a second word is what takes the numbers.
+HEAD = "import numpy as np\nimport autoflow as af\nw = af.Variable([1.0, 2.0])\n"
+# Programs after these lines, each line with its state; a second word is what takes the numbers. The first line says how
+# many of the lines with operations have gradients that flow.
 OTHERS = {
-    "a class, called in a loop": """
-import numpy as np
-import autoflow as af
+    "a class, called in a loop": """# 100 %
 class Net:
     def __init__(self):
         self.w = af.Variable([1.0, 2.0])
@@ -74,10 +75,7 @@ for x in np.ones((3, 2)):
     with af.no_grad():
         net.w -= 0.1 * net.w.grad
 """,
-    "numbers taken in several ways": """
-import numpy as np
-import autoflow as af
-w = af.Variable([1.0, 2.0])
+    "numbers taken in several ways": """# 33 %
 total = np.sum(w * float(np.mean(w)))  # lost float(np.mean(w))
 total = total + np.sum(w) * w.max().item()  # lost w.max().item()
 picked = np.max([float(v) for v in w])  # recorded
@@ -85,18 +83,13 @@ total = total + np.sum(w * picked)  # lost float(v)
 total = total + np.sum(w * w.value)  # flows
 (total + np.prod(w)).backward()  # flows
 """,
-    "overwritten": """
-import numpy as np
-import autoflow as af
-w = af.Variable([1.0, 2.0])
+    "overwritten": """# 33 %
 a = np.sin(w)  # recorded
 b = a * w  # overwritten
 w.value = [3.0, 4.0]
 np.sum(b).backward()  # flows
 """,
-    "comprehensions, lambdas and two passes": """
-import numpy as np
-import autoflow as af
+    "comprehensions, lambdas and two passes": """# 80 %
 w = af.Variable([1.0, -2.0])
 parts = [np.exp(v) for v in w]  # flows
 f = lambda v: np.maximum(v, 0.0)  # flows
@@ -105,43 +98,20 @@ sum(parts).backward()  # flows
 np.sum(f(w) + g(w) + np.floor(w)).backward()  # zero
 unused = af.Constant(2.0) * 3.0
 """,
-    "kinks, and what is not a number": """
-import numpy as np
-import autoflow as af
+    "kinks, and what is not a number": """# 75 %
 w = af.Variable([0.0, 1.0])
 a = np.sum(np.abs(w))  # kink
 b = np.sum(np.maximum(w, 1.0))  # kink
 c = np.sum(np.where(w > 0, np.sqrt(w), 0.0))  # nan
 (a + b + c).backward()  # flows
 """,
-    "cut on purpose": """
-import numpy as np
-import autoflow as af
+    "cut on purpose": """# 50 %
 w = af.Variable([0.5, 1.0])
 with af.no_grad():  # constant
     k = w * 2.0
 t = af.stop_gradient(w * w)  # constant
 np.sum(w * k + w * t).backward()  # flows
 """,
-}
-
-
-@pytest.mark.parametrize("name", OTHERS)
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_other_programs(name: str, tmp_path: Path) -> None:
-    path = tmp_path / "model.py"
-    path.write_text(OTHERS[name], encoding="utf-8")
-    seen = Coverage()
-    with contextlib.suppress(af.errors.StaleValueError), seen.watch():
-        runpy.run_path(str(path), run_name="__main__")
-    for k, state, text in seen.rows(str(path)):
-        wanted, _, taker = text.partition("  <- ")[0].partition("  # ")[2].partition(" ")
-        assert (state, text.partition("  <- ")[2]) == (wanted, taker), (k, text)
-
-
-HEAD = "import numpy as np\nimport autoflow as af\nw = af.Variable([1.0, 2.0])\n"
-# The same, after these lines; the first says how many of the lines with operations have gradients that flow.
-MORE = {
     "numbers that are no nodes'": """# 100 %
 n, X = len([1, 2]), np.ones(2)
 loss = np.sum(w) / float(np.sqrt(n)) * X.max().item()  # flows
@@ -293,20 +263,18 @@ sys.exit(0)
 }
 
 
-@pytest.mark.parametrize("name", MORE)
+@pytest.mark.parametrize("name", OTHERS)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_more_programs(name: str, tmp_path: Path) -> None:
+def test_other_programs(name: str, tmp_path: Path) -> None:
     path = tmp_path / "model.py"
-    path.write_text(HEAD + MORE[name], encoding="utf-8")
-    seen, logs = Coverage(), []
-    with contextlib.suppress(ValueError, SystemExit), seen.watch():
+    path.write_text(HEAD + OTHERS[name], encoding="utf-8")
+    stops, seen, logs = (ValueError, SystemExit, af.errors.StaleValueError), Coverage(), []
+    with contextlib.suppress(*stops), seen.watch():
         runpy.run_path(str(path), run_name="__main__")
     for shadow in (TRUE, TRUE, TRUE, TAKEN):  # as in processes of their own
         logs.append([])
-        with contextlib.suppress(ValueError, SystemExit), switched(
-            shadow=shadow, keep=sys.maxsize,
-            listeners=(lambda node: logs[-1].append(log_line(node)),),
-        ):  # fmt: skip
+        heard = (lambda node: logs[-1].append(log_line(node)),)
+        with contextlib.suppress(*stops), switched(shadow=shadow, keep=sys.maxsize, listeners=heard):
             runpy.run_path(str(path), run_name="__main__")
     seen.compare(*logs)
     rows = [*seen.rows(str(path))]
@@ -334,7 +302,7 @@ def test_a_program_of_several_files(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 def test_a_program_that_stops_is_shown_and_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "model.py"
-    path.write_text(OTHERS["overwritten"], encoding="utf-8")
+    path.write_text(HEAD + OTHERS["overwritten"], encoding="utf-8")
     assert main(["--coverage", str(path)]) == 1
     shown = capsys.readouterr()
     assert "w    6 b = a * w" in shown.out
@@ -355,9 +323,8 @@ def test_a_bound_and_a_page(program: Path, capsys: pytest.CaptureFixture[str]) -
 
 
 def test_a_kink_in_single_precision(tmp_path: Path) -> None:
-    file = tmp_path / "kink.py"
-    file.write_text("x = af.Variable(np.float32([1.0, 0.0]))\nnp.sum(np.maximum(x, np.float32(0.0))).backward()\n")
-    seen = Coverage()
+    file, seen = tmp_path / "kink.py", Coverage()
+    text = "x = af.Variable(np.float32([1.0, 0.0]))\nnp.sum(np.maximum(x, np.float32(0.0))).backward()\n"
     with seen.watch():
-        exec(compile(file.read_text(), str(file), "exec"), {"af": af, "np": np})
+        run_file(file, text, af=af, np=np)
     assert seen.state((str(file), 2)) == "kink"

@@ -3,6 +3,7 @@ of capturing, each kind of function. And one that differentiates in it, with and
 
 import numpy as np
 import pytest
+from user_functions import function, saving
 
 import autoflow as af
 from autoflow import implicit, integrate
@@ -21,15 +22,6 @@ ON_PURPOSE = {
 }  # fmt: skip
 
 
-def by_closure(read, v):
-    return lambda x: x * read(v)
-
-
-def by_list(read, v):
-    held = [{"v": v}]
-    return lambda x: x * read(held[0]["v"])
-
-
 def by_helper(read, v):
     def helper():
         return read(v)
@@ -37,21 +29,15 @@ def by_helper(read, v):
     return lambda x: x * helper()
 
 
-def by_global(read, v):
-    return eval("lambda x: x * read(v)", {"__name__": "users", "read": read, "v": v})
+CAPTURES = {
+    "closure": lambda read, v: lambda x: x * read(v), "helper": by_helper,
+    "list": lambda read, v: (lambda held: lambda x: x * read(held[0]["v"]))([{"v": v}]),
+    "global": lambda read, v: eval("lambda x: x * read(v)", {"__name__": "users", "read": read, "v": v}),
+}  # fmt: skip
 
 
 def of_function(f, v):
-    class Captures(af.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return f(x)
-
-        @staticmethod
-        def backward(ctx, g):
-            return g * v.value
-
-    return Captures.apply
+    return function(lambda ctx, x: f(x), lambda ctx, g: g * v.value).apply
 
 
 def of_primitive(f, v):
@@ -59,7 +45,7 @@ def of_primitive(f, v):
 
 
 @pytest.mark.parametrize("kind", [of_function, of_primitive])
-@pytest.mark.parametrize("capture", [by_closure, by_list, by_helper, by_global])
+@pytest.mark.parametrize("capture", CAPTURES.values(), ids=CAPTURES)
 @pytest.mark.parametrize("name", [*PAST_US, *ON_PURPOSE])
 def test_reading_what_was_captured(name, capture, kind):
     read, v, x = {**PAST_US, **ON_PURPOSE}[name], af.Variable(V), af.Variable(V)
@@ -106,17 +92,8 @@ INSIDE = {
 
 
 def in_function(slope):
-    class Slope(af.Function):
-        @staticmethod
-        def forward(ctx, k):
-            ctx.save_for_backward(k)
-            return slope(1.2, k)
-
-        @staticmethod
-        def backward(ctx, g):
-            return af.vjp(lambda k: slope(1.2, k), *ctx.saved_tensors)[1](g)[0]
-
-    return Slope.apply
+    backward = lambda ctx, g: af.vjp(lambda k: slope(1.2, k), *ctx.saved_tensors)[1](g)[0]  # noqa: E731
+    return function(saving(lambda k: slope(1.2, k)), backward).apply
 
 
 def in_primitive(slope):

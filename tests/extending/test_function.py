@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from support import row_restored
 from threads import in_threads
+from user_functions import function, saving
 
 import autoflow as af
 from autoflow import ops
@@ -17,17 +18,13 @@ from autoflow.table import table
 pytestmark = pytest.mark.usefixtures("rows_as_before")
 
 
-class Square(Function):
-    @staticmethod
-    def forward(ctx, x):
-        assert type(x) is np.ndarray
-        ctx.save_for_backward(x)
-        return x * x
+def square(ctx, x):
+    assert type(x) is np.ndarray
+    ctx.save_for_backward(x)
+    return x * x
 
-    @staticmethod
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return g * 2 * x
+
+Square = function(square, lambda ctx, g: g * 2 * ctx.saved_tensors[0], "Square")
 
 
 class ExpAndPower(Function):
@@ -57,11 +54,6 @@ class ExpAndPower(Function):
         return g
 
 
-def function(forward, backward):
-    """A Function class from two functions."""
-    return type("Made", (Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)})
-
-
 def test_value_gradient_and_name():
     x = af.Variable([1.0, 2.0], name="x")
     z = Square.apply(x)
@@ -73,11 +65,10 @@ def test_value_gradient_and_name():
 
 
 def test_derivatives_of_any_order():
-    cube = lambda x: Square.apply(x) * x  # noqa: E731
-    assert af.grad(cube)(2.0) == 12.0
-    assert af.grad(af.grad(cube))(2.0) == 12.0
-    assert af.grad(af.grad(af.grad(cube)))(2.0) == 6.0
-    assert af.grad(af.grad(af.grad(Square.apply)))(2.0) == 0.0
+    slope = lambda x: Square.apply(x) * x  # noqa: E731
+    for expected in (12.0, 12.0, 6.0, 0.0):
+        slope = af.grad(slope)
+        assert slope(2.0) == expected
 
 
 @pytest.mark.parametrize("use", ["both", "first", "second"])
@@ -111,15 +102,11 @@ def test_all_gradients_kept_with_several_results():
 def test_needs_input_grad_and_nones():
     seen = []
 
-    def backward(ctx, g):
-        seen.append(ctx.needs_input_grad)
-        return None, g * ctx.x
-
     def forward(ctx, x, y, z):
         ctx.x = np.array(x)
         return x * y
 
-    f = function(forward, backward)
+    f = function(forward, lambda ctx, g: (seen.append(ctx.needs_input_grad), g * ctx.x))
     x, y = af.Variable(2.0), af.Variable(5.0)
     z = f.apply(x, y, af.Constant(1.0))
     assert z.noperands == 3
@@ -132,49 +119,42 @@ def test_needs_input_grad_and_nones():
 
 
 def test_the_same_argument_twice():
-    def forward(ctx, x, y):
-        ctx.save_for_backward(x, y)
-        return x * y
-
-    def backward(ctx, g):
-        x, y = ctx.saved_tensors
-        return g * y, g * x
-
     x = af.Variable([3.0])
-    function(forward, backward).apply(x, x).backward()
+    product = function(saving(np.multiply), lambda ctx, g: tuple([g * v for v in ctx.saved_tensors[::-1]]))
+    product.apply(x, x).backward()
     assert x.grad == 6.0
 
 
-@pytest.mark.parametrize("several", [False, True])
-def test_a_node_that_forward_captures_is_refused(several):
-    """It gets plain arrays: through what it takes from outside nothing would flow."""
+@pytest.mark.parametrize("kind", ["Function", "several results", "primitive"])
+def test_a_node_from_outside_is_refused(kind):
+    """A function gets plain arrays: through what it takes from outside nothing would flow."""
+    outside, x = [af.Variable([3.0, 4.0])], af.Variable([1.0, 2.0])
 
     def forward(ctx, x):
-        return (x * 2, x * outside[0]) if several else x * outside[0]
+        return (x * 2, x * outside[0]) if kind == "several results" else x * outside[0]
 
-    f = function(forward, lambda ctx, *gs: gs[0] * 2)
-    outside, x = [af.Variable([3.0, 4.0])], af.Variable([1.0, 2.0])
+    f = function(forward, lambda ctx, *gs: gs[0] * 2).apply
+    if kind == "primitive":
+        f = primitive(lambda x: x * outside[0]).defvjp(x=lambda g: g * 2)
     with pytest.raises(LostGradientError, match="used a node from outside"):
-        f.apply(x)
+        f(x)
 
     def of_outside(y):
         outside[0] = y
-        return np.sum(f.apply(x)[0])
+        return np.sum(f(x)[0])
 
     for transform in (af.grad, af.value_and_grad, af.jacobian, lambda f: af.vmap(af.grad(f))):
         with pytest.raises(LostGradientError, match="used a node from outside"):
             transform(of_outside)(np.ones((2, 2)))
     outside[0] = af.Constant([3.0, 4.0])
-    f.apply(x)
+    f(x)
     outside[0] = af.Variable([3.0, 4.0])
     with af.no_grad():
-        np.testing.assert_array_equal(np.ravel(f.apply(x))[-2:], [3.0, 8.0])
+        np.testing.assert_array_equal(np.ravel(f(x))[-2:], [3.0, 8.0])
 
 
 def test_variable_arguments_and_many_operands():
-    def forward(ctx, *xs, **named):
-        return sum(xs) + sum(named.values())
-
+    forward = lambda ctx, *xs, **named: sum(xs) + sum(named.values())  # noqa: E731
     f = function(forward, lambda ctx, g: [g * k for k in range(len(ctx.needs_input_grad))])
     xs = [af.Variable(1.0) for _ in range(70)]
     f.apply(*xs[:-1], last=xs[-1]).backward()
@@ -214,17 +194,8 @@ def test_nothing_is_recorded_where_nothing_flows():
 
 def test_saved_intermediates():
     """Right in a first derivative; an error, and not a missing term, in a second one."""
-
-    def forward(ctx, x):
-        e = np.exp(x)
-        ctx.save_for_backward(e)
-        return e * x
-
-    def backward(ctx, g):
-        (e,) = ctx.saved_tensors
-        return g * e * 2.0
-
-    f = function(forward, backward)
+    forward = lambda ctx, x: ctx.save_for_backward(e := np.exp(x)) or e * x  # noqa: E731
+    f = function(forward, lambda ctx, g: g * ctx.saved_tensors[0] * 2.0)
     assert af.grad(f.apply)(0.0) == 2.0
     with pytest.raises(LostGradientError, match=r"Made.backward reads a saved array, an array that forward made"):
         af.grad(af.grad(f.apply))(0.0)
@@ -463,17 +434,9 @@ def test_rows_of_functions_and_checkpoints_are_never_in_the_table(monkeypatch):
 
     monkeypatch.setattr(table, "RULES", Closed(table.RULES))
 
-    class Halves(af.Function):
-        @staticmethod
-        def forward(ctx, x, n=2):
-            return x / n, x - x / n
-
-        @staticmethod
-        def backward(ctx, g, h):
-            return (g + h) / 2.0
-
+    halves = function(lambda ctx, x, n=2: (x / n, x - x / n), lambda ctx, g, h: (g + h) / 2.0)
     x = af.Variable(np.ones(2))
-    (af.checkpoint(lambda v: np.sin(v) * v)(x) + sum(Halves.apply(x))).sum().backward()
+    (af.checkpoint(lambda v: np.sin(v) * v)(x) + sum(halves.apply(x))).sum().backward()
     assert np.allclose(x.grad, np.sin(1.0) + np.cos(1.0) + 1.0)
 
 
@@ -482,22 +445,16 @@ def test_rows_of_functions_and_checkpoints_are_never_in_the_table(monkeypatch):
 def test_results_that_share_memory_are_written_into_one_at_a_time(share, way):
     """A write into one result would change the numbers of the other, and not its history."""
 
-    class Shared(Function):
-        @staticmethod
-        def forward(ctx, x):
-            return share(2 * x)
+    def backward(ctx, *gs):
+        whole = np.zeros(2)
+        for k, g in enumerate(gs):
+            part = share(whole)[k]
+            part += 0.0 if g is None else g
+        return 2 * whole
 
-        @staticmethod
-        def backward(ctx, a, b):
-            whole = [np.zeros(2), np.zeros(2)]
-            for target, g in zip(share(whole[0]) if a is not None else (), (a,), strict=False):
-                target += g
-            for target, g in zip(share(whole[1])[1:] if b is not None else (), (b,), strict=False):
-                target += g
-            return 2 * (whole[0] + whole[1])
-
+    shared = function(lambda ctx, x: share(2 * x), backward)
     x = af.Variable([1.0, 2.0])
-    a, b = Shared.apply(x) if way == "Function" else af.checkpoint(lambda x: share(2 * x))(x)
+    a, b = shared.apply(x) if way == "Function" else af.checkpoint(lambda x: share(2 * x))(x)
     before = b.value.copy()
     a *= 5
     np.testing.assert_array_equal(b, before)
@@ -594,8 +551,7 @@ def test_a_derivative_does_not_write_into_what_others_read(derivative, kind, rec
         if kind == "primitive":
             return af.primitive(lambda x: x * x).defvjp(x=lambda g, x: derivative(g, x))(x)
         if kind == "Function":
-            saving = lambda ctx, x: ctx.save_for_backward(x) or x * x  # noqa: E731
-            return function(saving, lambda ctx, g: derivative(g, ctx.saved_tensors[0])).apply(x)
+            return function(saving(np.square), lambda ctx, g: derivative(g, ctx.saved_tensors[0])).apply(x)
         z = af.Operation.create_node(x.value**2, "own_square", x)
         z.grad_fn = lambda g: derivative(g, x.value.copy())
         return z
@@ -644,7 +600,7 @@ def sum_of(*xs):
 
 WITH_STEPS = {
     "checkpoint": af.checkpoint(sum_of), "data_parallel": af.data_parallel(sum_of, over=0, chunks=2, reduction="sum"),
-    "Total": type("Total", (Function,), {"forward": staticmethod(lambda ctx, *xs: sum_of(*xs))}).apply,
+    "Total": function(lambda ctx, *xs: sum_of(*xs), None, "Total").apply,
     "created": lambda *xs: af.Operation.create_node(1.0, "created", *xs), "stack": lambda *xs: np.stack(xs),
 }  # fmt: skip
 

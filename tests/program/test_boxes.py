@@ -5,18 +5,14 @@ import sys
 
 import numpy as np
 import pytest
+from naming import boxes_of, operations_of
 
 import autoflow as af
-from autoflow.nodes.records import ancestors
-from autoflow.program.boxes import Boxes
-from autoflow.program.names import Naming
 
 
 def paths(*nodes):
     """The titles of the boxes around these operations, in the picture of the last one."""
-    everything = list(ancestors(nodes[-1].grad_fn))
-    records = [r for r in everything if r.parents]
-    boxes = Boxes(Naming(everything), records)
+    boxes = boxes_of(nodes[-1])
     return [tuple([title for title, _ in boxes.around(node.grad_fn)]) for node in nodes]
 
 
@@ -45,16 +41,19 @@ def test_scopes_stand_where_they_were_entered():
     assert paths(y, z, z * 1.0) == [("outer", "inner", "twice(x)"), ("outer", "inner"), ()]
 
 
+def box_of(y, root):
+    """The title of the innermost one, and what is noted there."""
+    boxes = boxes_of(root)
+    title, key = boxes.around(y.grad_fn)[-1]
+    return title, boxes.note(key)
+
+
 def test_loops_say_what_is_sure():
     x = af.Variable(1.0)
     for _ in range(4):
         y = x * 2.0
         x = y + 1.0
-    z = x * 1.0
-    records = [r for r in ancestors(z.grad_fn) if r.parents]
-    boxes = Boxes(Naming(ancestors(z.grad_fn)), records)
-    ((title, key),) = boxes.around(y.grad_fn)
-    assert (title, boxes.note(key)) == ("for _ in range(4)", "at least 4 turns")
+    assert box_of(y, x * 1.0) == ("for _ in range(4)", "at least 4 turns")
 
 
 def test_functions_of_several_operations_are_one_execution():
@@ -62,10 +61,7 @@ def test_functions_of_several_operations_are_one_execution():
     for _ in range(2):
         y = np.std(x)
         x = x * y
-    z = np.sum(x)
-    boxes = Boxes(Naming(ancestors(z.grad_fn)), [r for r in ancestors(z.grad_fn) if r.parents])
-    ((title, key),) = boxes.around(y.grad_fn)
-    assert (title, boxes.note(key)) == ("for _ in range(2)", "at least 2 turns")
+    assert box_of(y, np.sum(x)) == ("for _ in range(2)", "at least 2 turns")
 
 
 def test_a_loop_around_the_whole_picture_is_not_in_it():
@@ -97,8 +93,7 @@ def test_a_debugger_draws_no_second_call():
 
     a, b, d = stopped(af.Variable(1.0))
     z = d * 1.0
-    records = [r for r in ancestors(z.grad_fn) if r.parents]
-    boxes = Boxes(Naming(ancestors(z.grad_fn)), records)
+    boxes = boxes_of(z)
     path = boxes.around(a.grad_fn)
     assert path == boxes.around(b.grad_fn) == boxes.around(d.grad_fn)
     assert boxes.note(path[-1][1]) == "continued under a debugger"
@@ -114,9 +109,8 @@ def test_turns_are_not_counted_from_calls_within_one_run():
         return sum(found)
 
     z = model([af.Variable(1.0), af.Variable(2.0)]) * 1.0
-    records = [r for r in ancestors(z.grad_fn) if r.parents]
-    boxes = Boxes(Naming(ancestors(z.grad_fn)), records)
-    told = {boxes.note(key) for r in records for title, key in boxes.around(r) if "for f in filters" in title}
+    boxes = boxes_of(z)
+    told = {boxes.note(key) for r in operations_of(z) for title, key in boxes.around(r) if "for f in filters" in title}
     assert told == {"at least 2 turns"}
 
 
@@ -126,10 +120,7 @@ def test_turns_of_a_loop_in_a_loop_are_those_of_all_its_runs():
         for _ in range(2):
             y = x * 2.0
             x = y + 1.0
-    z = x * 1.5
-    records = [r for r in ancestors(z.grad_fn) if r.parents]
-    boxes = Boxes(Naming(ancestors(z.grad_fn)), records)
-    assert boxes.note(boxes.around(y.grad_fn)[-1][1]) == "at least 6 turns in all"
+    assert box_of(y, x * 1.5)[1] == "at least 6 turns in all"
 
 
 def test_each_turn_of_loops_in_loops_is_told():

@@ -7,14 +7,15 @@ import os
 import random
 import re
 import sys
-import threading
+from functools import partial
 
 import numpy as np
 import pytest
+from naming import operations_of
 from processes import alone
+from threads import in_threads
 
 import autoflow as af
-from autoflow.nodes.records import ancestors
 from autoflow.program import watch
 from autoflow.program.callers import OWN
 from autoflow.program.turns import Turns
@@ -25,10 +26,8 @@ SEEDS = range(400 if "AUTOFLOW_NIGHTLY" in os.environ else 40)
 
 def turns_of(node, kind=Turns):
     """The turns of all operations behind a node, by their records."""
-    everything = list(ancestors(node.grad_fn))
-    records = [r for r in everything if r.parents]
     turns = kind()
-    return {id(r): turns.of(r) for r in records}
+    return {id(r): turns.of(r) for r in operations_of(node)}
 
 
 class Named(Turns):
@@ -267,21 +266,16 @@ def test_of_a_loop_that_was_running_already_nothing_is_told():
 
 
 def test_threads_know_their_own_turns():
-    x, made = af.Variable(0.5), {}
+    x, many = af.Variable(0.5), (2, 3, 4)
 
     def work(n):
         with af.trace():
             y = x
             for t in range(n):  # noqa: B007 - it is told
                 y = y * 0.5
-        made[n] = y
+        return y
 
-    threads = [threading.Thread(target=work, args=(n,)) for n in (2, 3, 4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for n, y in made.items():
+    for n, y in zip(many, in_threads(*[partial(work, n) for n in many]), strict=True):
         assert sorted(texts(y)) == [(f"t = {t}, iteration {t + 1} of {n}",) for t in range(n)]
 
 
