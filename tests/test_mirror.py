@@ -36,9 +36,6 @@ ELSEWHERE = {
     **dict.fromkeys(
         ("compiler/text/calls.py", "compiler/text/javascript.py", "compiler/text/python.py", "compiler/text/writer.py"),
         ("compiler/text/test_program_text.py", "each row is written in both languages there")),
-    **dict.fromkeys(
-        ("compiler/trace/recorded.py", "compiler/trace/tape.py"),
-        ("compiler/trace/test_traced.py compiler/test_compile.py", "what is recorded, and what becomes of it")),
     "extending/joint.py": ("extending/test_function.py extending/test_second_orders.py", "what both ways share"),
     "extending/ops.py": ("extending/test_function.py", "where functions are registered"),
     "forward/dispatch.py": ("rules", "each row of the table goes through it"),
