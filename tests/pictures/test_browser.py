@@ -117,12 +117,17 @@ def test_back_and_forth_gives_the_same_frames(show):
 
 
 def test_keys(show):
+    """A saved page has the focus; a notebook keeps its own."""
     steps = shared()[0].steps()
     one = show(shared()[0].step().to_html())
-    one.run("r().querySelector('.page').focus()")
     for key, k in [("ArrowRight", 1), ("ArrowRight", 2), ("ArrowLeft", 1), ("End", len(steps) - 1), ("Home", 0)]:
         one.press(key)
         assert one.run("caption()") == steps[k].caption
+    for name in ("Pause", "Play"):
+        one.press(" ")
+        assert one.run("play().textContent") == name
+    two = show(f"<!doctype html><body><p>text</p>{fragment(shared()[0].step().graph, 0)}</body>")
+    assert two.run("document.activeElement === document.body")
 
 
 def test_play_and_pause(show):
@@ -166,12 +171,13 @@ def test_it_can_be_used_without_seeing(show):
         assert (one.run("style('svg g').transitionDuration") == "0s") is reduced
 
 
-def test_light_and_dark(show):
-    one = show(graph(lesson()[0], gradients=True).to_html())
-    for dark, theme in ((False, LIGHT), (True, DARK)):
+@pytest.mark.parametrize(("asked", "light"), [("auto", LIGHT), ("dark", DARK)])
+def test_light_and_dark(show, asked, light):
+    one = show(graph(lesson()[0], gradients=True, theme=asked).to_html())
+    for dark, theme in ((False, light), (True, DARK)):
         one.media(dark=dark)
         assert one.run(GROUNDS) == [rgb(theme["bg"])] * 2
-        one.keep(f"{'dark' if dark else 'light'}")
+        one.keep(f"{asked}_{'dark' if dark else 'light'}")
 
 
 @pytest.mark.parametrize(("change", "back"), [
@@ -184,13 +190,6 @@ def test_the_theme_of_the_notebook_wins(show, change, back):
     one = show(graph(shared()[0], gradients=True).to_html())
     for command, theme in ((change, DARK), (back, LIGHT)):
         assert one.run(f"{command}; moment(50).then(() => style('.bg').fill)") == rgb(theme["bg"])
-
-
-def test_a_fixed_theme_stays(show):
-    one = show(graph(shared()[0], gradients=True, theme="dark").to_html())
-    assert one.run(GROUNDS) == [rgb(DARK["bg"])] * 2
-    one.run("slide(0)")
-    one.keep("fixed_dark")
 
 
 @pytest.mark.nightly
@@ -213,20 +212,6 @@ def test_names_are_text_in_the_browser_too(show):
     for k in range(2 * len(EVIL)):
         found = one.run(f"slide({k}); [alerts, count('img, script, a, b, iframe'), caption().length > 0]")
         assert found == [0, 0, True]
-
-
-@pytest.mark.nightly
-def test_arrays(show):
-    rng = np.random.default_rng(0)
-    w, b = af.Variable(rng.normal(size=(3, 4)), name="W"), af.Variable(np.zeros(4), name="b")
-    loss = np.sum(np.tanh(af.Constant(rng.normal(size=(8, 3)), name="data") @ w + b) ** 2)
-    loss.name = "loss"
-    stepper = loss.step()
-    one = show(stepper.to_html(), width=1700)
-    for k in range(len(stepper)):
-        assert one.run(f"slide({k}); caption()") == stepper[k].caption
-        if k in (8, len(stepper) - 1):
-            one.keep(f"arrays{k:02}")
 
 
 def test_boxes_fold_and_open_on_a_click(show):
@@ -399,19 +384,6 @@ def test_the_active_card_is_in_view_and_the_controls_stay(show):
             moved = max(moved, one.run("scrollY"))
     assert moved > 300
     one.keep("tall")
-
-
-@pytest.mark.nightly
-def test_a_saved_page_has_the_focus_and_space_plays(show):
-    steps = shared()[0].steps()
-    one = show(shared()[0].step().to_html())
-    one.press("ArrowRight")  # without a click
-    assert one.run("caption()") == steps[1].caption
-    for name in ("Pause", "Play"):
-        one.press(" ")
-        assert one.run("play().textContent") == name
-    two = show(f"<!doctype html><body><p>text</p>{fragment(shared()[0].step().graph, 0)}</body>")
-    assert two.run("document.activeElement === document.body")  # a notebook keeps its focus
 
 
 @pytest.mark.nightly

@@ -42,17 +42,6 @@ def square():
     return z
 
 
-def network():
-    """Two layers on fixed numbers: cards of arrays, broadcasting, a plain array."""
-    x = af.Constant(np.linspace(-1, 1, 24).reshape(8, 3), name="x")
-    w1, b1 = af.Variable(np.linspace(-0.5, 0.5, 12).reshape(3, 4), name="W1"), af.Variable(np.zeros(4), name="b1")
-    w2 = af.Variable(np.linspace(-0.3, 0.6, 8).reshape(4, 2), name="W2")
-    hidden = np.tanh(x @ w1 + b1)
-    loss = np.sum((hidden @ w2 - np.ones((8, 2))) ** 2)
-    hidden.name, loss.name = "hidden", "loss"
-    return loss
-
-
 def evil(name):
     """A picture with that name in every place where a name may stand."""
     a, b = af.Variable(2.0, name=name), af.Variable([1.0, 2.0], name=name)
@@ -66,7 +55,6 @@ PICTURES = {  # others are those of test_gallery.py
     "lesson_right": lambda: make.lesson(theme="light", direction="right"),
     "values": lambda: graph(lesson()[0]),
     "names": lambda: make.lesson(detail="names"),
-    "network": lambda: graph(network(), gradients=True),
 }
 FILES = [f"{name}.{kind}" for name in PICTURES for kind in ("svg", "dot", "txt", "mmd")]
 
@@ -223,7 +211,7 @@ def test_dot_draws_any_name_as_it_is(name):
 
 
 @with_dot
-@pytest.mark.parametrize("name", [*PICTURES, "lesson", "square", "network_folded", "hostile", "gradient"])
+@pytest.mark.parametrize("name", [*PICTURES, "lesson", "square", "network", "network_folded", "hostile"])
 def test_dot_accepts_every_picture_without_a_warning(name):
     text = (PICTURES.get(name) or make.GALLERY[name])().to_dot()
     done = subprocess.run(["dot", "-Tsvg"], input=text.encode(), capture_output=True, check=True)

@@ -88,8 +88,9 @@ def test_nothing_but_numbers_can_be_asked_for():
 
 
 def test_questions_hide_the_local_derivative():
-    (step,) = [s for s in lesson()[0].steps() if s.title == "sin(a2)" and s.phase == "backward"]
-    assert step.question == "sin(a2) has gradient 12.25, sends back   to a2: 12.25 × ? = ?"
+    asked = {s.title: s.question for s in lesson()[0].steps() if s.phase == "backward"}
+    assert all([question.endswith("= ?") for question in asked.values()])
+    assert asked["sin(a2)"] == "sin(a2) has gradient 12.25, sends back   to a2: 12.25 × ? = ?"
 
 
 # ------------------------------------------------------------------ paper

@@ -104,7 +104,7 @@ G, X, Y = r"\frac{\partial L}{\partial \mathbf{z}}", r"\mathbf{x}", r"\mathbf{y}
 
 @pytest.mark.parametrize(("f", "shapes", "above", "sent"), [  # of elementwise functions of z, else of the loss
     (np.multiply, [(5,), (4, 1)], r"\mathbf{z}", [Y, X]),
-    (lambda x: np.maximum(x, 0.0), [4], r"\mathbf{z}", [r"0 \text{ or } 1"]),
+    (lambda x: np.maximum(x, 0.0), [4], r"\mathbf{z}", [r"1 \text{ or } 0"]),
     (np.matmul, [(2, 3), (3, 4)], "L", [rf"{G}\,{Y}^\top", rf"{X}^\top\,{G}"]),
     (lambda x: x[1:3], [4], "L", [rf"\operatorname{{put\_back}}_{{1{{:}}3 \to (4,)}} {G}"]),
 ])  # fmt: skip

@@ -13,6 +13,7 @@ from autoflow.pictures.pages.frames import frames
 from autoflow.pictures.render.cards import Cells, draw_cells
 from autoflow.pictures.render.display import CELLS, Group, Path, Rect, Text, look_of, resolve
 from autoflow.pictures.render.drawing import drawing_of
+from autoflow.pictures.render.png import pixels
 
 SIDES = st.tuples(st.integers(4, 40), st.integers(4, 40))
 VALUES = st.floats(-1e6, 1e6) | st.sampled_from([0.0, np.nan, np.inf, -np.inf])
@@ -34,9 +35,8 @@ def test_each_cell_has_the_number_that_is_furthest_from_zero(x):
     assert image.top == abs(finite).max()
     for row, parts in zip(image.levels, blocks(x), strict=True):
         for level, part in zip(row, parts, strict=True):
-            if not np.isfinite(part).all():
-                assert level is None
-            else:
+            assert (level is None) == (not np.isfinite(part).all())
+            if level is not None:
                 assert abs(abs(level) / LEVELS * image.top - abs(part).max()) <= image.top / LEVELS / 2 * (1 + 1e-9)
                 assert level * part.flat[abs(part).argmax()] >= 0 or part.max() == -part.min()
 
@@ -63,6 +63,10 @@ def test_what_is_drawn_says_the_numbers(x):
     assert top >= x.max()
 
 
+def paths(drawing):
+    return [shape for shape, _, _ in resolve(drawing) if isinstance(shape, Path)]
+
+
 def network():
     rng = np.random.default_rng(0)
     W = af.Variable(rng.normal(size=(6, 5)), name="W")
@@ -72,8 +76,7 @@ def network():
 
 def test_weights_activations_and_gradients_are_images_where_there_is_room():
     picture = af.graph(network(), gradients=True, theme="light")
-    roles = [shape.role for shape, _, _ in resolve(drawing_of(picture)) if isinstance(shape, Path)]
-    assert {"warm", "cold", "more", "less"} <= set(roles)
+    assert {"warm", "cold", "more", "less"} <= {path.role for path in paths(drawing_of(picture))}
     drawn = {v.title: (v.value.image is not None, bool(v.gradient and v.gradient.image)) for v in picture.drawn.nodes}
     assert drawn["W"] == drawn["x @ W"] == (True, True)
     assert drawn["x"] == (True, False)
@@ -84,17 +87,9 @@ def test_weights_activations_and_gradients_are_images_where_there_is_room():
 
 
 def test_a_matrix_of_zeros_or_of_few_rows_has_no_image():
-    for x in (
-        np.zeros((5, 5)),
-        np.ones((3, 9)),
-        np.ones(9),
-        np.ones((4, 4, 4)),
-        np.ones((4, 4)) * 1j,
-        np.eye(4, dtype=object),
-    ):
-        assert image_of(x) is None
-    assert image_of(np.eye(4, dtype=bool)).range == (0, LEVELS)
-    assert image_of(-np.eye(4)).range == (-LEVELS, 0)
+    others = [np.ones(9), np.ones((4, 4, 4)), np.ones((4, 4)) * 1j, np.eye(4, dtype=object)]
+    assert {image_of(x) for x in (np.zeros((5, 5)), np.ones((3, 9)), *others)} == {None}
+    assert [image_of(x).range for x in (np.eye(4, dtype=bool), -np.eye(4))] == [(0, LEVELS), (-LEVELS, 0)]
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -106,13 +101,11 @@ def test_the_colours_are_those_of_the_theme(theme):
 def test_all_formats_have_the_cells(tmp_path):
     pytest.importorskip("matplotlib")
     picture = af.graph(network(), gradients=True, theme="light")
-    cells = [shape for shape, _, _ in resolve(drawing_of(picture)) if isinstance(shape, Path) and shape.role in CELLS]
+    cells = [path for path in paths(drawing_of(picture)) if path.role in CELLS]
     svg, tex = picture.to_svg(), picture.save(tmp_path / "a.tex").read_text(encoding="utf-8")
     assert svg.count("stroke-opacity") == len(cells)
     faint = [cell for cell in cells if float(cell.stroke_opacity) < 1]
     assert tex.count(",opacity=") >= len(faint) > 20
-    from autoflow.pictures.render.png import pixels
-
     seen = {tuple(colour) for colour in pixels(drawing_of(picture), 2.0).reshape(-1, 3).tolist()}
     for role in ("warm", "cold", "more", "less"):
         colour = THEMES["light"][CELLS[role]]
@@ -121,10 +114,6 @@ def test_all_formats_have_the_cells(tmp_path):
 
 def test_steps_hide_images_until_their_numbers_are_there():
     picture = af.graph(network(), gradients=True, merge=False, theme="light")
-    shown = [
-        {shape.role for shape, _, _ in resolve(drawing) if isinstance(shape, Path)} & {"warm", "more"}
-        for _, drawing in frames(picture)
-    ]
-    assert shown[0] == {"warm"}  # of what is not computed
-    assert shown[-1] == {"warm", "more"}
+    shown = [{path.role for path in paths(drawing)} & {"warm", "more"} for _, drawing in frames(picture)]
+    assert (shown[0], shown[-1]) == ({"warm"}, {"warm", "more"})  # first those of what is not computed
     assert [group for group in drawing_of(picture).items if isinstance(group, Group)]

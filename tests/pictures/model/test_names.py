@@ -21,12 +21,9 @@ def test_a_plain_array_is_called_by_the_callers_name_and_is_one_card():
     w = af.Variable(rng.normal(size=(3, 3)), name="w")
     z = np.sum((x @ w + x) @ big)
     g = graph(z)
-    assert titles(g).count("x") == 1
-    assert titles(g).count("big") == 1
-    assert "array" not in titles(g)
+    assert [titles(g).count(title) for title in ("x", "big", "array", "x @ w")] == [1, 1, 0, 1]
     (card,) = [v for v in g.nodes if v.title == "x"]
     assert len([e for e in g.edges if e.source == card.id]) == 2
-    assert "x @ w" in titles(g)
     assert z.name.startswith("sum_")  # nothing is stored
 
 
@@ -61,8 +58,7 @@ def test_the_outermost_name_wins_over_that_of_a_parameter():
         return show(node * array)
 
     x, data = af.Variable(np.ones(3)), np.array([1.0, 2.0, 4.0])
-    g = helper(data, x)
-    assert titles(g)[:2] == ["x", "data"]
+    assert titles(helper(data, x))[:2] == ["x", "data"]
 
     def lonely(node):
         return graph(node * 2.0)
@@ -98,10 +94,9 @@ CALLS = {  # two calls of a function, whose variable is that of two values -> ho
 def test_in_an_expression_a_name_is_that_of_one_value(kind, tmp_path):
     text, expected = CALLS[kind]
     path = tmp_path / "program.py"
-    text = f"a, b = af.Variable(1.0), af.Variable(2.0)\n{text}\n"
-    path.write_text(text)
+    path.write_text(f"a, b = af.Variable(1.0), af.Variable(2.0)\n{text}\n")
     space = {"doubled": doubled, "both": both, "np": np, "af": af}
-    exec(compile(text, str(path), "exec"), space)
+    exec(compile(path.read_text(), path, "exec"), space)
     found = titles(space["z"].graph(merge=False))
     assert expected is None or expected in found
     assert not {"y - y", "s*c*c", "a*a*a", "a + 1", "s*t", "a + h*k + h*k"} & {*found}
@@ -114,12 +109,8 @@ def test_no_title_has_a_number_that_nobody_asked_for():
     z = np.mean(np.sum(np.exp(y[0] - 1.0), axis=1))
     g = graph(z)
     assert titles(g)[2:] == ["matmul", "tanh", "… @ some_weights", "… - 1", "exp", "sum", "z"]
-    for v in g.nodes:
-        assert not v.title[-1].isdigit() or v.title == "… - 1"
-    drawn = graph(z, gradients=True).to_svg()
-    assert ">sum<" in drawn
-    assert ">axis=1<" in drawn  # beside it, what the title does not say
-    assert "∂z/∂sum" not in drawn
+    drawn = graph(z, gradients=True).to_svg()  # beside the title, what it does not say
+    assert [text in drawn for text in (">sum<", ">axis=1<", "∂z/∂sum")] == [True, True, False]
 
 
 # ------------------------------------------------------------------ rules in the rows of arrays
@@ -136,14 +127,13 @@ RULES = [
     (lambda: h**2, ["g ⊙ (2 h)", ""]), (lambda: 3.0 * h, ["", "3 g"]), (lambda: np.mean(h), ["g / 10, stretched"]),
     (lambda: np.sum(h), ["g, stretched"]), (lambda: h.T, ["gᵀ"]), (lambda: -h, ["−g"]),
     (lambda: np.maximum(h, u), ["g where h > u (0 %)", "g where u > h (100 %)"]),
-    (lambda: h - u.value, ["g", ""]), (lambda: h.value - u, ["", "−g"]), (lambda: h - u, ["g", "−g"]),
+    (lambda: h - u.value, ["g", ""]), (lambda: h.value - u, ["", "−g"]),
 ]
 # fmt: on
 
 
-@pytest.mark.parametrize("number", range(len(RULES)))
-def test_a_row_says_how_its_gradient_is_computed(number):
-    make, wanted = RULES[number]
+@pytest.mark.parametrize(("make", "wanted"), RULES)
+def test_a_row_says_how_its_gradient_is_computed(make, wanted):
     z = [make()]
     g = graph(z[0], "arrays", gradients=True)
     card = g.nodes[-1]
@@ -153,21 +143,6 @@ def test_a_row_says_how_its_gradient_is_computed(number):
         assert not rule or f">{escape(rule)}<" in shown
     assert ("the gradient of its card" in shown) == any(wanted)
     assert "the gradient of its card" not in graph(z[0], "arrays", gradients=False).to_svg()
-
-
-def test_rules_say_what_the_gradients_are():
-    """Each rule, computed."""
-    rng = np.random.default_rng(0)
-    a, c = af.Variable(rng.normal(size=(4, 3)), name="a"), af.Variable(rng.normal(size=(3, 2)), name="c")
-    z = np.tanh(a @ c)
-    g = rng.normal(size=(4, 2))
-    inner = g * (1 - np.tanh(a.value @ c.value) ** 2)  # g ⊙ (1 − z²)
-    np.sum(z * g).backward()
-    assert np.allclose(a.grad, inner @ c.value.T)  # g cᵀ
-    assert np.allclose(c.grad, a.value.T @ inner)  # aᵀ g
-    picture = graph(z, "arrays", gradients=True)
-    card = picture.nodes[-2]
-    assert [picture.rule(card, row) for row in card.operands] == ["g cᵀ", "aᵀ g"]
 
 
 def test_a_rule_that_a_user_wrote_is_no_obstacle():
@@ -191,9 +166,8 @@ def test_rules_of_merged_chains():
     added, product = x + y + t, x * y * t
     assert [row.rule for row in graph(added, gradients=True).drawn.nodes[-1].operands] == ["g", "g", "g"]
     drawn = graph(product, gradients=True).drawn
-    assert [drawn.rule(drawn.nodes[-1], row) for row in drawn.nodes[-1].operands] == [
-        "g ⊙ y ⊙ t", "g ⊙ x ⊙ t", "g ⊙ x ⊙ y",
-    ]  # fmt: skip
+    told = [drawn.rule(drawn.nodes[-1], row) for row in drawn.nodes[-1].operands]
+    assert told == ["g ⊙ y ⊙ t", "g ⊙ x ⊙ t", "g ⊙ x ⊙ y"]
 
 
 def test_signs_of_the_program_bind_as_python_says():

@@ -158,13 +158,6 @@ def test_the_data_of_the_script():
     assert sent == {f"{e.source}-{e.target}-{e.slot}": f"= {e.sent.text(4)}" for e in flowing}
 
 
-def test_a_question_hides_the_answer():
-    for s in lesson()[0].steps():
-        if s.phase == "backward":
-            assert s.question.endswith("= ?")
-            assert s.question != s.caption
-
-
 def test_the_start_and_the_theme():
     assert [data_of(text)["start"] for text in (page(steppable(), 0), page(steppable()))] == [0, -1]
     dark = graph(shared()[0], theme="dark")

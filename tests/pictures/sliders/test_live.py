@@ -15,9 +15,8 @@ from autoflow.table.table import RULES
 
 
 def test_a_row_is_written_as_it_is_in_the_table():
-    assert as_javascript(RULES[np.divide]) == (
-        "[(x0,x1)=>(x0 / x1),(g,x0,x1,z)=>(g / x1),(g,x0,x1,z)=>((g * z) / (-x1))]"
-    )
+    written = "[(x0,x1)=>(x0 / x1),(g,x0,x1,z)=>(g / x1),(g,x0,x1,z)=>((g * z) / (-x1))]"
+    assert as_javascript(RULES[np.divide]) == written
     assert as_javascript(RULES[np.floor]) == "[(x0)=>Math.floor(x0),(g,x0,z)=>0]"
 
 
@@ -40,19 +39,13 @@ def test_what_is_absent_is_known_and_options_come_with_the_operands():
     assert name_of(RULES[np.clip], (False, True, True)) == "clip without min max"
 
 
-@pytest.mark.parametrize(
-    ("x", "text"),
-    [(None, "null"), (True, "true"), (np.False_, "false"), (-2, "(-2)"), (np.float64(0.5), "0.5"), (math.nan, "NaN"),
-     (-math.inf, "(-Infinity)"), (np.array(3.0), "3.0"), (Letter("x0", []), "x0")],
-    ids=["none", "true", "false", "negative", "float", "nan", "infinity", "array", "letter"],
-)  # fmt: skip
-def test_values_in_javascript(x, text):
-    assert literal(x) == text
+def test_values_in_javascript():
+    written = {"null": None, "true": True, "false": np.False_, "(-2)": -2, "0.5": np.float64(0.5), "NaN": math.nan,
+               "(-Infinity)": -math.inf, "3.0": np.array(3.0), "x0": Letter("x0", [])}  # fmt: skip
+    assert {literal(x): x for x in written.values()} == written
 
 
-@pytest.mark.parametrize(
-    "x", ["alert(1)", [1.0], np.ones(2), 1j, "1"], ids=["code", "list", "array", "complex", "text"]
-)
+@pytest.mark.parametrize("x", ["alert(1)", [1.0], np.ones(2), 1j, "1"], ids=repr)
 def test_nothing_else_gets_into_a_page(x):
     with pytest.raises(TypeError, match="is not a number"):
         literal(x)
@@ -66,9 +59,8 @@ def test_rules_of_a_user_are_traced_too():
         return 1 - np.cos(new)
 
     versine.defvjp(new=lambda g, new: g * np.sin(new))
-    assert as_javascript(versine(af.Variable(1.0)).grad_fn.rule) == (
-        "[(x0)=>(1 - Math.cos(x0)),(g,x0,z)=>(g * Math.sin(x0))]"
-    )
+    written = "[(x0)=>(1 - Math.cos(x0)),(g,x0,z)=>(g * Math.sin(x0))]"
+    assert as_javascript(versine(af.Variable(1.0)).grad_fn.rule) == written
     assert explore(lambda x: versine(x) * x, x=(0, 2, 1)).reason is None
 
     @af.primitive
