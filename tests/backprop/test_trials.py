@@ -28,26 +28,17 @@ def make():
 g, turn = make()
 """
 CHANGES = {
-    "nothing": "",
-    "a number": "n = 3",
-    "a number of another type": "n = 2.0",
-    "an array": "W = np.zeros(3)",
-    "the numbers of an array": "W[0] = 5.0",
-    "a list in place of an array": "W = [1.0, 1.0, 1.0]",
+    "nothing": "", "a number": "n = 3", "a number of another type": "n = 2.0", "an array": "W = np.zeros(3)",
+    "the numbers of an array": "W[0] = 5.0", "a list in place of an array": "W = [1.0, 1.0, 1.0]",
     "a generator in place of a number": "n = np.random.default_rng(0)",
     "another function": "def inner(x): return x - W",
     "the code of a function": "inner.__code__ = (lambda x, k=1: x + W).__code__",
-    "its default": "inner.__defaults__ = (2,)",
-    "a default that is a list": "inner.__defaults__ = ([],)",
-    "keyword defaults": "inner.__kwdefaults__ = {'k': []}",
-    "an attribute": "inner.calls = []",
-    "an attribute of the other": "f.calls = []; g.calls = []",
-    "a global that was missing": "sum = [1]",
-    "a global that is gone": "del n",
-    "a variable of the outer function": "turn(np.zeros(2))",
-    "another kind of variable": "turn([1, 2])",
-    "the module": "np = {}",
-}
+    "its default": "inner.__defaults__ = (2,)", "a default that is a list": "inner.__defaults__ = ([],)",
+    "keyword defaults": "inner.__kwdefaults__ = {'k': []}", "an attribute": "inner.calls = []",
+    "an attribute of the other": "f.calls = []; g.calls = []", "a global that was missing": "sum = [1]",
+    "a global that is gone": "del n", "a variable of the outer function": "turn(np.zeros(2))",
+    "another kind of variable": "turn([1, 2])", "the module": "np = {}",
+}  # fmt: skip
 
 
 def described(outlook):
@@ -83,27 +74,18 @@ def test_an_array_that_is_given_another_shape_is_seen(scope):
 
 
 MORE = {
-    "an import": "def h(x):\n import os",
-    "an import inside": "def h(x):\n def inside():\n  import os",
-    "a function inside that sets": "def h(x):\n def inside(): x.a = 1",
-    "a function that sets": "def h(x): x.a = 1",
-    "by name": "def h(x): setattr(x, 'a', 1)",
-    "a list": "def h(x): helper_of",
-    "an object": "def h(x): config.a",
-    "a generator": "def h(x): rng.normal()",
-    "a class of the user's": "class C: a = []\ndef h(x): C.a",
+    "an import": "def h(x):\n import os", "an import inside": "def h(x):\n def inside():\n  import os",
+    "a function inside that sets": "def h(x):\n def inside(): x.a = 1", "a function that sets": "def h(x): x.a = 1",
+    "by name": "def h(x): setattr(x, 'a', 1)", "a list": "def h(x): helper_of", "an object": "def h(x): config.a",
+    "a generator": "def h(x): rng.normal()", "a class of the user's": "class C: a = []\ndef h(x): C.a",
     "an array of objects": "objects = np.array([[], {}], object)\ndef h(x): objects[0]",
-    "a module of the user's": "def h(x): own.values",
-    "a default": "def h(x, a=[]): a",
-    "a keyword": "def h(x, *, a=[]): a",
-    "an attribute": "def h(x): h\nh.calls = []",
-    "a global that is set": "def h(x):\n global n\n n = 1",
-    "a global that goes": "def h(x):\n global n\n del n",
+    "a module of the user's": "def h(x): own.values", "a default": "def h(x, a=[]): a",
+    "a keyword": "def h(x, *, a=[]): a", "an attribute": "def h(x): h\nh.calls = []",
+    "a global that is set": "def h(x):\n global n\n n = 1", "a global that goes": "def h(x):\n global n\n del n",
     "a variable outside that is set": "def outer(n):\n def h(x):\n  nonlocal n\n  n = 1\n return h\nh = outer(1)",
-    "the dict of globals": "def h(x): globals()",
-    "a program": "def h(x): exec('n = 2', scope_of())",
+    "the dict of globals": "def h(x): globals()", "a program": "def h(x): exec('n = 2', scope_of())",
     "through another": "def k(x): helper_of\ndef h(x): k(x)",
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("reason", MORE)

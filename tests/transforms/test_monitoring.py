@@ -5,6 +5,7 @@ import gc
 import importlib
 import inspect
 import os
+import re
 import subprocess
 import sys
 import weakref
@@ -265,61 +266,46 @@ class Scaled:
         return v**3 - self.y
 
 
-# A call of each public function that takes a function: f(t, *a) of elements, F(t, *a) a number, begin at s.
+# A call of each public function that takes a function: f(t, *a) of elements, F(t, *a) a number, begin at s. Of those
+# that are called in the same way all names are in braces.
 SEARCHES = """
-    optimize.anderson(g, [s], f_tol=0.5)
-    optimize.broyden1(g, [s], f_tol=0.5)
-    optimize.broyden2(g, [s], f_tol=0.5)
-    optimize.diagbroyden(g, [s], f_tol=0.5)
-    optimize.excitingmixing(g, [s], f_tol=9)
-    optimize.linearmixing(g, [s], f_tol=9)
-    optimize.newton_krylov(g, [s], f_tol=0.5)
+    optimize.{anderson broyden1 broyden2 diagbroyden newton_krylov}(g, [s], f_tol=0.5)
+    optimize.{excitingmixing linearmixing}(g, [s], f_tol=9)
+    optimize.{bisect brenth brentq ridder toms748}(f, 0 * s, 2 * s, a)
+    optimize.{fsolve leastsq}(f, s, a)
+    optimize.{fmin_bfgs fmin_cg}(F, s, args=a, maxiter=1, disp=0)
+    optimize.{fmin fmin_powell}(F, s, a, maxiter=2, disp=0)
+    optimize.{brent golden}(F, a, (0 * s, s))
+    optimize.{nnls lsq_linear}(M, y)
+    optimize.{isotonic_regression rosen}(y)
     optimize.approx_fprime(V[:1], F, 1e-7, *a)
     optimize.basinhopping(F, [s], 1, minimizer_kwargs={"args": a})
-    optimize.bisect(f, 0 * s, 2 * s, a)
     optimize.bracket(F, 0 * s, s, a)
-    optimize.brent(F, a, (0 * s, s))
-    optimize.brenth(f, 0 * s, 2 * s, a)
-    optimize.brentq(f, 0 * s, 2 * s, a)
     optimize.brute(F, [(0 * s, 2 * s)], a, 3)
     optimize.curve_fit(lambda t, q: g(t) + q, V, V, s)
     optimize.differential_evolution(F, [(0 * s, 2 * s)], a, maxiter=1, popsize=2)
     optimize.direct(F, [(0.0, 2.0)], args=a, maxiter=2)
     optimize.dual_annealing(F, [(0 * s, 2 * s)], a, 1)
     optimize.fixed_point(lambda t, *a: t - 0.3 * f(t, *a), s, a)
-    optimize.fmin(F, s, a, maxiter=2, disp=0)
-    optimize.fmin_bfgs(F, s, args=a, maxiter=1, disp=0)
-    optimize.fmin_cg(F, s, args=a, maxiter=1, disp=0)
     optimize.fmin_cobyla(F, s, [lambda t, *a: 2 - t[0]], a, maxfun=5, disp=0)
     optimize.fmin_l_bfgs_b(F, s, args=a, approx_grad=True, maxiter=1)
     optimize.fmin_ncg(F, s, lambda t, *a: 6 * t, args=a, maxiter=1, disp=0)
-    optimize.fmin_powell(F, s, a, maxiter=1, disp=0)
     optimize.fmin_slsqp(F, s, args=a, iter=1, disp=0)
     optimize.fmin_tnc(F, s, args=a, approx_grad=True, maxfun=3, disp=0)
     optimize.fminbound(F, 0 * s, 2 * s, a, maxfun=3)
-    optimize.fsolve(f, s, a)
-    optimize.golden(F, a, (0 * s, s))
-    optimize.isotonic_regression(y)
-    optimize.least_squares(f, s, args=a)
-    optimize.leastsq(f, s, a)
+    optimize.{least_squares newton}(f, s, args=a)
     optimize.line_search(F, lambda t, *a: t, V[:1], V[:1], args=a)
     optimize.LinearConstraint(y, 0, s)
     optimize.linprog(y, bounds=(1.0, 2.0))
-    optimize.lsq_linear(M, y)
     optimize.minimize(F, s, a)
     optimize.minimize(lambda t, *a: t @ t, s, a, jac=lambda t, *a: 2 * t + 0 * f(t, *a))
     optimize.minimize(lambda t: t @ t, s, constraints={"type": "ineq", "fun": g})
     optimize.minimize(lambda t: t @ t, s, constraints=optimize.NonlinearConstraint(g, 0, 9), options={"maxiter": 3})
     optimize.minimize_scalar(F, (0 * s, s), args=a)
-    optimize.newton(f, s, args=a)
-    optimize.nnls(M, y)
     optimize.quadratic_assignment(np.outer(y, y), M)
-    optimize.ridder(f, 0 * s, 2 * s, a)
     optimize.root(f, s, a)
     optimize.root_scalar(f, a, bracket=(0 * s, 2 * s))
-    optimize.rosen(y)
     optimize.shgo(F, [(0.0, 2.0)], a, n=4)
-    optimize.toms748(f, 0 * s, 2 * s, a)
     integrate.cubature(lambda t: g(t[:, 0]), [0.0], [1.0])
     integrate.dblquad(lambda r, t, *a: f(t, *a), 0, 1, 0, 1, a)
     integrate.fixed_quad(f, 0, 1, a)
@@ -337,16 +323,14 @@ SEARCHES = """
     interpolate.approximate_taylor_polynomial(g, 0, 3, 1.0).coef
     interpolate.Rbf(V, V, function=lambda self, r: g(r))(V)
     ndimage.generic_filter(V, F, 3, extra_arguments=a)
-    ndimage.generic_gradient_magnitude(V, lambda x, axis, out, mode, cval, *a: f(x, *a), extra_arguments=a)
-    ndimage.generic_laplace(V, lambda x, axis, out, mode, cval, *a: f(x, *a), extra_arguments=a)
+    ndimage.{generic_gradient_magnitude generic_laplace}(V, lambda x, i, out, mode, c, *a: f(x, *a), extra_arguments=a)
     ndimage.geometric_transform(V, lambda c, *a: (f(c[0], *a),), extra_arguments=a)
     ndimage.labeled_comprehension(V, [1, 1, 2, 2], [1, 2], lambda t: np.sum(g(t)), float, 0)
     stats.binned_statistic(V, V, lambda t: np.sum(g(t)), bins=2)
     stats.binned_statistic_2d(V, V, V, lambda t: np.sum(g(t)), bins=2)
     stats.binned_statistic_dd([V], V, lambda t: np.sum(g(t)), bins=2)
     stats.bootstrap((V,), lambda t: np.sum(g(t)), n_resamples=3, method="basic", vectorized=False)
-    stats.norm.expect(g)
-    stats.norm().expect(g)
+    stats.{norm norm()}.expect(g)
     stats.poisson.expect(g, (2.0,))
     linalg.funm(M, g)
     sparse.linalg.LinearOperator((4, 4), matvec=g, dtype=float) @ V
@@ -357,7 +341,12 @@ SEARCHES = """
     spatial.distance.pdist(M, lambda r, t: np.sum(g(r - t)))
     cluster.hierarchy.linkage(M, metric=lambda r, t: np.sum(g(r - t) ** 2))
 """
-SEARCHES = {line.strip(): line.split("(")[0].strip() for line in SEARCHES.split("\n") if line.strip()}
+BRACES = re.compile(r"\{([\w ()]+)\}")
+SEARCHES = {
+    call: call.split("(")[0]
+    for line in SEARCHES.strip().splitlines()
+    for call in [BRACES.sub(name, line.strip()) for name in (BRACES.findall(line) or [""])[0].split() or [""]]
+}
 TAKE_FUNCTIONS = {"f", "fun", "func", "F", "function", "derivative", "statistic", "metric"}
 # Those of arrays of several libraries, not in all versions of SciPy; tests; what writes into its argument (a plain
 # array of numbers, which is an error of its own); what is looked at; distances by name.
