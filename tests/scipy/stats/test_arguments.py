@@ -88,7 +88,7 @@ def test_each_parameter_has_draws_of_its_own(size, scale):
     try:
         right = scipy_stats.gamma.rvs(2.0, **how)
     except ValueError:
-        with pytest.raises(ValueError, match="draws of shape"):
+        with pytest.raises(ValueError):  # noqa: PT011 - in words of NumPy's or of ours
             stats.gamma.rvs(2.0, **how)
     else:
         np.testing.assert_array_equal(stats.gamma.rvs(2.0, **how), right)
