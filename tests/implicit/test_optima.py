@@ -1,6 +1,6 @@
 """af.implicit.argmin: minima, free and under equations, beside closed forms and differences; and what is refused."""
 
-import functools
+from functools import partial
 
 import numpy as np
 import pytest
@@ -36,20 +36,20 @@ def test_ridge_regression_beside_its_closed_form():
     np.testing.assert_allclose(ridge(0.5), right(0.5), rtol=1e-12)
     loss = lambda solve: lambda s, y: np.sum(np.exp(solve(s, y)))  # noqa: E731
     for argnum in (0, 1):
-        one, other = (af.grad(loss(f), argnum)(0.5, Y) for f in (ridge, right))
-        np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-13)
-        one, other = (af.hessian(loss(f), argnum)(0.5, Y) for f in (ridge, right))
-        np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
+        for derivative, rtol in ((af.grad, 1e-11), (af.hessian, 1e-10)):
+            one, other = [derivative(loss(f), argnum)(0.5, Y) for f in (ridge, right)]
+            np.testing.assert_allclose(one, other, rtol=rtol, atol=rtol / 100)
 
 
 SOLVERS = {
-    "own": {"solver": by_descent}, "cg": {"linear": "cg"}, "basinhopping": {"solver": functools.partial(
-        optimize.basinhopping, niter=1)}, "fmin_bfgs": {"solver": functools.partial(optimize.fmin_bfgs, disp=False)},
-    **{method: {"solver": functools.partial(optimize.minimize, method=method)} for method in (
+    "own": {"solver": by_descent}, "cg": {"linear": "cg"},
+    "basinhopping": {"solver": partial(optimize.basinhopping, niter=1)},
+    "fmin_bfgs": {"solver": partial(optimize.fmin_bfgs, disp=False)},
+    **{method: {"solver": partial(optimize.minimize, method=method)} for method in (
         "BFGS", "CG", "L-BFGS-B", "Nelder-Mead", "Newton-CG", "Powell", "SLSQP", "TNC", "dogleg", "trust-constr",
         "trust-exact", "trust-krylov", "trust-ncg")},
-    "with options": {"solver": functools.partial(optimize.minimize, method="CG", options={"maxiter": 30})},
-    "with a tolerance": {"solver": functools.partial(optimize.minimize, tol=1e-3)},
+    "with options": {"solver": partial(optimize.minimize, method="CG", options={"maxiter": 30})},
+    "with a tolerance": {"solver": partial(optimize.minimize, tol=1e-3)},
 }  # fmt: skip
 
 
@@ -85,7 +85,7 @@ def by_formula(f, x0, h):
 
 CONSTRAINED = {
     "SLSQP": {}, "minimize": {"solver": optimize.minimize}, "own": {"solver": by_formula},
-    "trust-constr": {"solver": functools.partial(optimize.minimize, method="trust-constr")},
+    "trust-constr": {"solver": partial(optimize.minimize, method="trust-constr")},
     "gmres": {"linear": "gmres"},
 }  # fmt: skip
 
@@ -166,40 +166,39 @@ def test_a_minimum_in_a_minimum():
     error = lambda s, _: np.sum((held[0] @ ridge(np.exp(s)) - held[1]) ** 2) + 0.1 * s**2  # noqa: E731
     best = argmin(error, 0.0, 1.0)
     right_error = lambda s: float(np.sum((held[0] @ right(np.exp(s)) - held[1]) ** 2) + 0.1 * s**2)  # noqa: E731
-    found = optimize.minimize_scalar(
-        right_error, bounds=(best - 1, best + 1), method="bounded", options={"xatol": 1e-9}
-    )
-    np.testing.assert_allclose(best, found.x, atol=1e-6)
+    how = {"bounds": (best - 1, best + 1), "method": "bounded", "options": {"xatol": 1e-9}}
+    np.testing.assert_allclose(best, optimize.minimize_scalar(right_error, **how).x, atol=1e-6)
 
 
 # -- what is refused ---------------------------------------------------------------------------------------------------
 
 
-def test_points_that_are_no_minimum():
-    """The gradient is zero there, too: a maximum that the search begins at, a saddle point, an inflection."""
-    with pytest.raises(ConvergenceError, match=r"argmin found a point that is not a minimum: .* the curvature -16"):
-        argmin(lambda x, t: (x**2 - t) ** 2, 0.0, 4.0)
-    with pytest.raises(ConvergenceError, match=r"not a minimum"):
-        argmin(lambda x, t: x[0] ** 2 - t * x[1] ** 2, np.zeros(2), 1.0)
-    with pytest.raises(ConvergenceError, match=r"not a minimum"):
-        argmin(lambda x, t: t * x**3, 1.0, 1.0)
-    with pytest.raises(ConvergenceError, match=r"not a minimum: .* curvature -2"):
-        argmin(lambda x, t: -(x[0] ** 2) + t * x[1] ** 2, np.zeros(2), 1.0, equality=lambda x, t: x[1])
-    x = argmin(lambda x, t: -(x[0] ** 2) + t * x[1] ** 2, np.ones(2), 2.0, equality=lambda x, t: x[0] - 1)
-    np.testing.assert_allclose(x, [1, 0], atol=1e-12)  # only directions along the constraint count
-    assert float(root(lambda x, t: af.grad(lambda x: (x**2 - t) ** 2)(x), 0.0, 4.0)) == 0.0
+# The gradient is zero there, too: a maximum that the search begins at, a saddle point, an inflection, a constraint.
+WITHOUT_MINIMUM = {
+    "not a minimum: .* the curvature -16": lambda: argmin(lambda x, t: (x**2 - t) ** 2, 0.0, 4.0),
+    "found a point that is not a minimum: ": lambda: argmin(lambda x, t: x[0] ** 2 - t * x[1] ** 2, np.zeros(2), 1.0),
+    "that is not a minimum": lambda: argmin(lambda x, t: t * x**3, 1.0, 1.0),
+    "not a minimum: .* curvature -2": lambda: argmin(lambda x, t: -(x[0] ** 2) + t * x[1] ** 2, np.zeros(2), 1.0,
+                                                     equality=lambda x, t: x[1]),
+    r"did not converge: the largest residual is \S+, the ": lambda: argmin(lambda x, t: t * np.exp(-x) - x, 0.0, 1.0,
+                                                                           maxiter=20),
+    r"did not converge: .* The solver said: \S": lambda: argmin(
+        lambda x, t: np.sum(t * x**2), np.ones(3), 1.0, equality=lambda x, t: np.stack([x.sum() - 1, x.sum() - 2]),
+    ),
+}  # fmt: skip
 
 
+@pytest.mark.parametrize("message", WITHOUT_MINIMUM)
 @pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid")
-def test_no_minimum_at_all():
-    with pytest.raises(
-        ConvergenceError, match=r"af.implicit.argmin did not converge: the largest residual is \S+, the "
-    ):
-        argmin(lambda x, t: t * np.exp(-x) - x, 0.0, 1.0, maxiter=20)
-    with pytest.raises(ConvergenceError, match=r"argmin did not converge: .* The solver said: \S"):
-        argmin(
-            lambda x, t: np.sum(t * x**2), np.ones(3), 1.0, equality=lambda x, t: np.stack([x.sum() - 1, x.sum() - 2])
-        )
+def test_points_that_are_no_minimum(message):
+    with pytest.raises(ConvergenceError, match=f"argmin .*{message}"):
+        WITHOUT_MINIMUM[message]()
+
+
+def test_only_directions_along_the_constraint_count():
+    x = argmin(lambda x, t: -(x[0] ** 2) + t * x[1] ** 2, np.ones(2), 2.0, equality=lambda x, t: x[0] - 1)
+    np.testing.assert_allclose(x, [1, 0], atol=1e-12)
+    assert float(root(lambda x, t: af.grad(lambda x: (x**2 - t) ** 2)(x), 0.0, 4.0)) == 0.0
 
 
 def test_a_solver_that_stopped_too_early():
@@ -211,9 +210,8 @@ def test_a_solver_that_stopped_too_early():
 
 
 def test_constraints_that_say_the_same():
-    f = lambda t: argmin(  # noqa: E731
-        lambda x, t: np.sum(t * x**2), np.ones(3), t, equality=lambda x, t: np.stack([x.sum() - 1, 2 * x.sum() - 2])
-    )
+    twice = lambda x, t: np.stack([x.sum() - 1, 2 * x.sum() - 2])  # noqa: E731
+    f = lambda t: argmin(lambda x, t: np.sum(t * x**2), np.ones(3), t, equality=twice)  # noqa: E731
     np.testing.assert_allclose(f(1.0), 1 / 3, rtol=1e-9)
     with pytest.raises(np.linalg.LinAlgError, match=r"argmin: the matrix of its linear system, 5 × 5, is singular"):
         af.jacobian(f)(1.0)

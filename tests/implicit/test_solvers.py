@@ -1,6 +1,6 @@
 """Solvers, ours, SciPy's and users': all come to the same solution, and derivatives do not depend on which."""
 
-import functools
+from functools import partial
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ SLOPES = np.linalg.inv(np.diag(3 * RIGHT**2 + 1) + 0.1 * np.eye(2)[::-1])
 
 def bisect_each(equations, x0):
     """A solver of a user's, with a loop, comparisons and writing in place."""
-    low, high = np.full(2, -10.0), np.full(2, 10.0)
+    low, high = np.full((2, 2), [[-10.0], [10.0]])
     for _ in range(200):
         middle = (low + high) / 2
         above = equations(middle) > 0
@@ -51,12 +51,9 @@ def with_backward(equations, x0):
     return x
 
 
-OWN = {"bisection": bisect_each, "Newton": with_slopes, "descent": with_backward}
-
-
-@pytest.mark.parametrize("name", OWN)
-def test_solvers_of_users(name):
-    solve = lambda theta: root(f, np.ones(2), theta, solver=OWN[name], tol=1e-6)  # noqa: E731
+@pytest.mark.parametrize("solver", [bisect_each, with_slopes, with_backward])
+def test_solvers_of_users(solver):
+    solve = lambda theta: root(f, np.ones(2), theta, solver=solver, tol=1e-6)  # noqa: E731
     np.testing.assert_allclose(solve(T), RIGHT, rtol=1e-7)
     np.testing.assert_allclose(af.jacobian(solve)(T), SLOPES, rtol=1e-6)
 
@@ -73,7 +70,7 @@ SCIPYS = {
 def test_solvers_of_scipy(name):
     optimize = pytest.importorskip("scipy.optimize", reason="SciPy is not installed")
     solver = getattr(optimize, name.split()[0])
-    solver = functools.partial(solver, **SCIPYS[name]) if SCIPYS[name] else solver
+    solver = partial(solver, **SCIPYS[name]) if SCIPYS[name] else solver
     solve = lambda theta: root(f, np.array([1.0, 2.5]), theta, solver=solver)  # noqa: E731
     np.testing.assert_allclose(solve(T), RIGHT, rtol=1e-8)
     np.testing.assert_allclose(af.jacobian(solve)(T), SLOPES, rtol=1e-7)
@@ -85,12 +82,7 @@ def test_scipy_gets_the_jacobian(name, monkeypatch):
     """So it needs no differences, which would be one more evaluation for each unknown."""
     optimize = pytest.importorskip("scipy.optimize", reason="SciPy is not installed")
     calls = []
-
-    def counted(x, theta):
-        calls.append(type(x))
-        return f(x, theta)
-
-    root(counted, np.ones(2), T, solver=getattr(optimize, name))
+    root(lambda x, theta: (calls.append(type(x)), f(x, theta))[1], np.ones(2), T, solver=getattr(optimize, name))
     assert [kind for kind in calls if issubclass(kind, af.Node)]
 
 
@@ -102,32 +94,31 @@ def test_scipys_fixed_point_gets_the_map():
     af.gradcheck(lambda t: fixed_point(lambda x, t: np.cos(x * t), np.ones(2), t), np.array([0.5, 1.0]), order=2)
 
 
-def test_what_a_solver_says_is_passed_on():
+def cut(g, x0):
+    """Claims to be SciPy's, and returns too little."""
+    return x0[:1]
+
+
+cut.__module__ = "scipy.optimize"
+NO_ROOT = lambda x, t: x**2 + t, np.ones(1), 1.0
+
+
+@pytest.mark.parametrize(("call", "error", "message"), [
+    (lambda m: root(*NO_ROOT, solver=m.root), ConvergenceError,
+     r"residual is \S+, the tolerance .* The solver said: The iteration is not"),
+    (lambda m: root(*NO_ROOT, solver=partial(m.broyden1, maxiter=5)), ConvergenceError,
+     r"The solver said: No convergence\."),
+    (lambda m: fixed_point(lambda x, t: t - x, np.ones(1), 1.5, solver=partial(m.fixed_point, method="iteration")),
+     ConvergenceError, "fixed_point gave up: Failed to converge"),
+    (lambda m: root(lambda x, t: x - t, np.ones(2), T, solver=partial(cut)), InputError,
+     r"returned shape \(1,\) where x0 has 2"),
+    *[(lambda m, x=x: root(lambda x, t: x - t, np.zeros(2), T, solver=lambda g, x0: np.full(2, x)), ConvergenceError,
+       message) for x, message in ((2.0, "residual is 18"), (np.nan, "residual is nan"))],
+])  # fmt: skip
+def test_what_a_solver_says_is_passed_on_and_wrong_points_are_not_believed(call, error, message):
     optimize = pytest.importorskip("scipy.optimize", reason="SciPy is not installed")
-    with pytest.raises(
-        ConvergenceError, match=r"residual is \S+, the tolerance .* The solver said: The iteration is not"
-    ):
-        root(lambda x, t: x**2 + t, np.ones(1), 1.0, solver=optimize.root)
-    with pytest.raises(ConvergenceError, match=r"The solver said: No convergence\."):
-        root(lambda x, t: x**2 + t, np.ones(1), 1.0, solver=functools.partial(optimize.broyden1, maxiter=5))
-    with pytest.raises(ConvergenceError, match=r"fixed_point gave up: Failed to converge"):
-        fixed_point(
-            lambda x, t: t - x, np.ones(1), 1.5, solver=functools.partial(optimize.fixed_point, method="iteration")
-        )
-
-
-def test_what_claims_to_be_scipys_and_returns_too_little():
-    solver = lambda g, x0: x0[:1]  # noqa: E731
-    solver.__module__ = "scipy.optimize"
-    with pytest.raises(InputError, match=r"returned shape \(1,\) where x0 has 2"):
-        root(lambda x, t: x - t, np.ones(2), T, solver=functools.partial(solver))
-
-
-def test_wrong_points_are_not_believed():
-    with pytest.raises(ConvergenceError, match=r"residual is 18"):
-        root(lambda x, t: x - t, np.zeros(2), T, solver=lambda g, x0: np.full(2, 2.0))
-    with pytest.raises(ConvergenceError, match=r"residual is nan"):
-        root(lambda x, t: x - t, np.zeros(2), T, solver=lambda g, x0: np.full(2, np.nan))
+    with pytest.raises(error, match=message):
+        call(optimize)
 
 
 # -- ours, by themselves -----------------------------------------------------------------------------------------------
@@ -149,13 +140,8 @@ def test_newtons_method_with_products_alone():
 
 def test_anderson_needs_fewer_steps_than_the_iteration():
     """x ← A x + b with the radius 0.99: n + 2 steps are enough for n unknowns, the iteration takes two thousand."""
-    a = np.diag([0.99, 0.9, 0.5])
     calls = []
-
-    def step(x):
-        calls.append(1)
-        return a @ x + 1.0
-
+    step = lambda x: (calls.append(1), [0.99, 0.9, 0.5] * x + 1.0)[1]  # noqa: E731
     x, said = anderson(step, np.zeros(3), 1e-11, 100)
     assert said == ""
     np.testing.assert_allclose(x, [100.0, 10.0, 2.0], rtol=1e-9)

@@ -38,7 +38,7 @@ def test_steps_go_on_to_the_minimum():
     assert repr(lbfgs) == "LBFGS(1 parameters, max_iter=20)"
 
 
-def test_gradients_are_cleared_before_each_call_of_a_closure():
+def test_gradients_are_cleared_before_each_call_of_a_closure_and_no_grad_is_undone():
     w, v = af.Variable([-1.0, 2.0, 0.5]), af.Variable([-1.0, 2.0, 0.5])
     lbfgs, other = optim.LBFGS([w]), optim.LBFGS([v])
 
@@ -47,7 +47,8 @@ def test_gradients_are_cleared_before_each_call_of_a_closure():
         loss.backward()
         return loss
 
-    lbfgs.step(closure)
+    with af.no_grad():
+        lbfgs.step(closure)
     other.step(closure_of(rosenbrock, other, v))
     np.testing.assert_array_equal(w.value, v.value)
 
@@ -55,8 +56,7 @@ def test_gradients_are_cleared_before_each_call_of_a_closure():
 def test_several_parameters_of_any_shape_and_one_that_is_frozen():
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(30, 3)), rng.normal(size=30)
-    w, b = af.Variable(np.zeros(3), "w"), af.Variable(0.0, "b")
-    frozen = af.Variable(2.0, "frozen", requires_grad=False)
+    w, b, frozen = af.Variable(np.zeros(3)), af.Variable(0.0), af.Variable(2.0, requires_grad=False)
     lbfgs = optim.LBFGS([w, frozen, b], max_iter=200, tolerance_change=1e-16, tolerance_grad=1e-7)
     lbfgs.step(closure_of(lambda w, b: np.sum((x @ w + b * frozen - y) ** 2), lbfgs, w, b))
     right = np.linalg.lstsq(np.column_stack([x, 2 * np.ones(30)]), y)[0]
@@ -78,31 +78,16 @@ def test_a_network_in_single_precision():
     assert np.argmax(model(x).value, axis=1).tolist() == [0, 1, 1, 0]
 
 
-def test_a_closure_may_leave_out_zero_grad_and_no_grad_is_undone():
-    w = af.Variable(3.0)
-
-    def closure():
-        loss = (w - 1.0) ** 2
-        loss.backward()
-        return loss
-
-    with af.no_grad():
-        assert optim.LBFGS([w]).step(closure) == 4.0
-    assert w.value == pytest.approx(1.0)
-
-
-def test_settings_are_scipys():
+@pytest.mark.parametrize(("settings", "most"), [
+    ({"max_iter": 1}, 3), ({"max_iter": 100, "max_eval": 4}, 7), ({"tolerance_grad": 1e9}, 1),
+])  # fmt: skip
+def test_settings_are_scipys(settings, most):
+    """Which looks after each iteration."""
     w = af.Variable(np.full(4, -1.0))
-    one = optim.LBFGS([w], max_iter=1)
-    one.step(closure_of(rosenbrock, one, w))
-    assert one.evaluations <= 3
+    lbfgs = optim.LBFGS([w], **settings)
+    lbfgs.step(closure_of(rosenbrock, lbfgs, w))
+    assert lbfgs.evaluations <= most
     assert optim.LBFGS([w], max_iter=20).max_eval == 26  # as in PyTorch
-    few = optim.LBFGS([w], max_iter=100, max_eval=4)
-    few.step(closure_of(rosenbrock, few, w))
-    assert few.evaluations <= 7  # SciPy looks after each iteration
-    flat = optim.LBFGS([w], tolerance_grad=1e9)
-    flat.step(closure_of(rosenbrock, flat, w))
-    assert flat.evaluations == 1
 
 
 @pytest.mark.parametrize("bad", ["nan", "exception", "later"])

@@ -22,17 +22,6 @@ def train(optimiser, parameters, steps, first=0):
         optimiser.step()
 
 
-def trained(kind, options):
-    """The parameters after each number of SHOWN."""
-    parameters = [af.Variable(x) for x in start()]
-    optimiser, rows, made = kind(parameters, **options), [], 0
-    for steps in SHOWN:
-        train(optimiser, parameters, steps - made, first=made)
-        made = steps
-        rows.append(np.concatenate([p.value.ravel() for p in parameters]))
-    return np.array(rows)
-
-
 # -- PyTorch's results -----------------------------------------------------------------------------------------------
 # Ours differs by design where a test below says so: a centred RMSprop whose variance rounding makes negative, a cosine
 # that is over, gradients that are not finite (refused), settings that cannot lead anywhere (refused). PyTorch's
@@ -41,8 +30,13 @@ def trained(kind, options):
 
 @every_case
 def test_parameters_after_1_10_100_steps_are_pytorchs(name, options):
-    ours, theirs = trained(getattr(optim, name), options), golden()[IDS[CASES.index((name, options))]]
-    np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-14)
+    parameters, made = [af.Variable(x) for x in start()], 0
+    optimiser = getattr(optim, name)(parameters, **options)
+    for steps, theirs in zip(SHOWN, golden()[IDS[CASES.index((name, options))]], strict=True):
+        train(optimiser, parameters, steps - made, first=made)
+        made = steps
+        ours = np.concatenate([p.value.ravel() for p in parameters])
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-14)
 
 
 @pytest.mark.parametrize("name", ["SGD", "Adagrad", "RMSprop", "Adam", "AdamW"])
@@ -63,8 +57,7 @@ def test_a_variance_that_rounding_makes_negative_is_zero():
     """PyTorch takes its root, which is NaN. Of equal gradients the variance is rounding and what the start left."""
     w, g, eps = af.Variable(0.0), 0.7, 1e-3
     optimiser = optim.RMSprop([w], lr=0.1, alpha=0.5, eps=eps, centered=True)
-    x = s = m = 0.0
-    negative = 0
+    x = s = m = negative = 0.0
     for _ in range(200):
         w.grad = np.array(g)
         optimiser.step()
@@ -160,9 +153,3 @@ def test_a_momentum_begins_in_the_middle():
         sgd.momentum = momentum
         sgd.step()
         assert w.value == pytest.approx(right)
-
-
-# -- schedules -------------------------------------------------------------------------------------------------------
-
-
-# -- clipping --------------------------------------------------------------------------------------------------------

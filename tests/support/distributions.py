@@ -19,6 +19,13 @@ COUNTS = {"poisson": (2.5,), "binom": (6, 0.3), "bernoulli": (0.4,), "nbinom": (
 BOUNDED = ("uniform", "beta")
 
 
+def pair(name: str, method: str) -> Any:
+    """Of a distribution, our method and SciPy's."""
+    import scipy.stats
+
+    return [getattr(getattr(home, name), method) for home in (af.stats, scipy.stats)]
+
+
 def points(name: str) -> Array:
     """Some x inside."""
     if name in COUNTS:

@@ -7,7 +7,7 @@ import pytest
 
 scipy_stats = pytest.importorskip("scipy.stats")
 
-from distributions import LINES, check_gradients, points  # noqa: E402
+from distributions import LINES, check_gradients, pair, points  # noqa: E402
 from scipy.special import gammaln  # noqa: E402
 
 import autoflow as af  # noqa: E402
@@ -16,11 +16,6 @@ from autoflow import stats  # noqa: E402
 AT_POINTS = ["pdf", "logpdf", "cdf", "logcdf", "sf", "logsf"]
 INVERSE = ["ppf", "isf"]
 OF_PARAMETERS = ["mean", "var", "std", "median", "entropy"]
-
-
-def pair(name, method):
-    """Ours and SciPy's."""
-    return getattr(getattr(stats, name), method), getattr(getattr(scipy_stats, name), method)
 
 
 def test_none_is_missing():
@@ -53,6 +48,20 @@ def test_second_derivatives(name, method):
         np.testing.assert_allclose(p, (up - down) / (2 * h), 1e-5, 1e-6, err_msg=f"argument {k}")
 
 
+MOVED_BY_SCALE = {
+    "uniform",
+    "expon",
+    "gumbel_r",
+    "gumbel_l",
+    "lognorm",
+    "weibull_min",
+    "pareto",
+    "gamma",
+    "chi2",
+    "beta",
+}
+
+
 @pytest.mark.parametrize("name", LINES)
 @pytest.mark.parametrize("method", OF_PARAMETERS)
 def test_of_parameters(name, method):
@@ -60,30 +69,11 @@ def test_of_parameters(name, method):
         assert np.isnan(getattr(stats.cauchy, method)())
         return
     ours, theirs = pair(name, method)
-    args = [*LINES[name], 0.1, 1.3]
-    used = (
-        range(len(args) - 2 + (method not in ("mean", "median")), len(args))
-        if method in ("var", "std", "entropy")
-        else range(len(args))
-    )
-    moving = [*range(len(LINES[name])), *[k for k in used if k >= len(LINES[name])]]
-    if (name, method) == ("t", "mean"):
-        moving = [1]
-    if method == "mean" and name not in (
-        "uniform",
-        "expon",
-        "gumbel_r",
-        "gumbel_l",
-        "lognorm",
-        "weibull_min",
-        "pareto",
-        "gamma",
-        "chi2",
-        "beta",
-    ):
-        moving = [k for k in moving if k != len(args) - 1]
+    shapes = [] if (name, method) == ("t", "mean") else [*range(len(LINES[name]))]
+    loc = [len(LINES[name])] if method in ("mean", "median") else []
+    scale = [len(LINES[name]) + 1] if method != "mean" or name in MOVED_BY_SCALE else []
     scipys = lambda *args: np.vectorize(lambda *a: float(theirs(*a)))(*args)  # noqa: E731
-    check_gradients(ours, scipys, args, moving, 1e-6)
+    check_gradients(ours, scipys, [*LINES[name], 0.1, 1.3], shapes + loc + scale, 1e-6)
 
 
 @pytest.mark.parametrize("name", LINES)
@@ -116,18 +106,13 @@ def test_edges(name, method):
         if method in ("pdf", "logpdf"):  # where SciPy has NaN = ∞ − ∞
             right[np.isinf(x)] = 0.0 if method == "pdf" else -np.inf
         np.testing.assert_allclose(ours(x, *LINES[name], 0.1, 1.3), right, 1e-9, 1e-14)
-        ends = np.array([0.1, 1.4])
-        np.testing.assert_allclose(
-            ours(ends, *LINES[name], 0.1, 1.3), theirs(ends, *LINES[name], 0.1, 1.3), 1e-9, 1e-14
-        )
+        at_ends = [f(np.array([0.1, 1.4]), *LINES[name], 0.1, 1.3) for f in (ours, theirs)]
+        np.testing.assert_allclose(*at_ends, 1e-9, 1e-14)
         for wrong in (0.0, -1.0, np.nan):
             assert np.isnan(ours(points(name), *LINES[name], 0.1, wrong)).all()
             if LINES[name]:
                 assert np.isnan(ours(points(name), *LINES[name][:-1], wrong)).all()
-    leaf = af.Variable(np.array([-7.0, 9.0]))
-    z = ours(leaf, *LINES[name])
-    z.sum().backward()
-    assert not np.isnan(leaf.grad).any()
+    assert not np.isnan(af.grad(lambda x: ours(x, *LINES[name]).sum())(np.array([-7.0, 9.0]))).any()
 
 
 @pytest.mark.parametrize("name", LINES)
@@ -157,11 +142,8 @@ FAR = [  # call, value and slope in x, from closed forms
 @pytest.mark.parametrize(("f", "x", "value", "slope"), FAR)
 def test_far_tails(f, x, value, slope):
     """Where 1 − cdf is 0, and where the tail itself is: values and gradients."""
-    leaf = af.Variable(x)
-    z = f(leaf)
-    z.backward()
-    np.testing.assert_allclose(z.value, value, 1e-9)
-    np.testing.assert_allclose(leaf.grad, slope, 1e-6)
+    np.testing.assert_allclose(f(x), value, 1e-9)
+    np.testing.assert_allclose(af.grad(f)(x), slope, 1e-6)
 
 
 @pytest.mark.parametrize(("f", "v", "slope"), [
@@ -194,16 +176,16 @@ def test_below_the_smallest_number_by_the_shapes(name, shapes, x):
 @pytest.mark.parametrize("state", [7, "generator"])
 def test_draws_are_scipys(name, state):
     make = (lambda: np.random.default_rng(3)) if state == "generator" else (lambda: state)
-    ours, theirs = getattr(stats, name), getattr(scipy_stats, name)
+    ours, theirs = pair(name, "rvs")
     for args, size in (((0.5, 2.0), 4), ((0.5, 2.0), (2, 3)), ((), None), ((np.array([0.5, 1.0]), 2.0), None)):
-        right = theirs.rvs(*LINES[name], *args, size=size, random_state=make())
-        np.testing.assert_array_equal(ours.rvs(*LINES[name], *args, size=size, random_state=make()), right)
-        frozen = ours(*LINES[name], *args)
+        right = theirs(*LINES[name], *args, size=size, random_state=make())
+        np.testing.assert_array_equal(ours(*LINES[name], *args, size=size, random_state=make()), right)
+        frozen = getattr(stats, name)(*LINES[name], *args)
         np.testing.assert_array_equal(frozen.rvs(size=size, random_state=make()), right)
-    right = theirs.rvs(*LINES[name], 0.5, 2.0, 3, random_state=make())
-    np.testing.assert_array_equal(ours.rvs(*LINES[name], 0.5, 2.0, 3, random_state=make()), right)
+    by_position = [f(*LINES[name], 0.5, 2.0, 3, random_state=make()) for f in (ours, theirs)]
+    np.testing.assert_array_equal(*by_position)
     with pytest.raises(TypeError, match="by position"):
-        ours.rvs(*LINES[name], 0.5, 2.0, 3, 4)
+        ours(*LINES[name], 0.5, 2.0, 3, 4)
 
 
 @pytest.mark.parametrize("name", LINES)
@@ -260,8 +242,7 @@ def test_compiled():
     compiled = af.compile(af.value_and_grad(f, (0, 1)))
     for x in (np.array([1.0, 2.0]), np.array([0.1, 3.0]), np.array([0.7, 2000.0])):
         (z, slopes), (value, right) = compiled(x, 2.5), af.value_and_grad(f, (0, 1))(x, 2.5)
-        np.testing.assert_allclose([z, slopes[1]], [value, right[1]], 1e-12)
-        np.testing.assert_allclose(slopes[0], right[0], 1e-12)
+        np.testing.assert_allclose([z, *slopes[0], slopes[1]], [value, *right[0], right[1]], 1e-12)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 
 scipy_stats = pytest.importorskip("scipy.stats")
 
-from distributions import COUNTS, check_gradients, points  # noqa: E402
+from distributions import COUNTS, check_gradients, pair, points  # noqa: E402
 
 import autoflow as af  # noqa: E402
 from autoflow import stats  # noqa: E402
@@ -14,11 +14,6 @@ from autoflow.errors import NoRuleError  # noqa: E402
 AT_COUNTS = ["pmf", "logpmf", "cdf", "logcdf", "sf", "logsf"]
 WHOLE = {"binom": 1}  # that many parameters are whole numbers
 K = np.array([-np.inf, -1.0, 0.0, 0.5, 1.0, 2.0, 2.7, 5.0, 6.0, 7.0, np.inf, np.nan])
-
-
-def pair(name, method):
-    """Ours and SciPy's."""
-    return getattr(getattr(stats, name), method), getattr(getattr(scipy_stats, name), method)
 
 
 def test_none_is_missing():
