@@ -100,17 +100,6 @@ def targets_by_the_network_itself() -> Any:
 
 
 @meant
-def a_step_of_temporal_differences() -> Any:
-    w, _ = line()
-
-    def loss() -> Any:
-        now, later = X[:-1] @ w, X[1:] @ w
-        return np.mean((T[:-1] + 0.9 * later.detach() - now) ** 2)
-
-    return [w], loss
-
-
-@meant
 def target_network_that_is_frozen() -> Any:
     net = nn.Linear(3, 1, rng=np.random.default_rng(0))
     target = copy.deepcopy(net)
@@ -184,17 +173,6 @@ def losses_scaled_by_their_own_size() -> Any:
 def soft_targets_of_a_teacher() -> Any:
     student, teacher = [nn.Linear(3, 2, rng=np.random.default_rng(k)) for k in range(2)]
     return student.parameters(), lambda: nn.kl_div(nn.log_softmax(student(X)), nn.softmax(teacher(X).value))
-
-
-@meant
-def responsibilities_of_a_mixture() -> Any:
-    mu = af.Variable([-1.0, 1.0], name="mu")
-
-    def loss() -> Any:
-        log_p = -0.5 * (T[:, None] - mu) ** 2
-        return -np.mean(np.sum(nn.softmax(log_p).value * log_p, axis=1))
-
-    return [mu], loss
 
 
 @meant

@@ -178,19 +178,6 @@ def function_of_a_dict_with_value_and_grad() -> Any:
 
 
 @healthy
-def pure_update_with_grad() -> Any:
-    def loss(w: Any, x: Any, t: Any) -> Any:
-        return np.mean(np.logaddexp(0.0, -(2 * t - 1) * (x @ w)))
-
-    gradient, state = af.grad(loss), [np.zeros(3)]
-
-    def step() -> None:
-        state[0] = state[0] - 0.5 * gradient(state[0], X, LABELS)
-
-    return step
-
-
-@healthy
 def generator_and_judge_in_turns() -> Any:
     G, D = weights(2, 3, name="G"), weights(3, name="D", seed=2)
     of_g, of_d = af.optim.SGD([G], lr=0.01), af.optim.SGD([D], lr=0.01)
@@ -324,19 +311,6 @@ def compiled_step() -> Any:
 
 
 @healthy
-def policy_gradient_with_sampled_actions() -> Any:
-    W, rng = weights(3, 4, name="W"), np.random.default_rng(0)
-
-    def loss() -> Any:
-        log_p = nn.log_softmax(X @ W)
-        actions = [int(rng.choice(4, p=p / p.sum())) for p in np.exp(log_p.value)]
-        rewards = np.array([float(a == 2) for a in actions])
-        return -np.mean(log_p[np.arange(40), actions] * (rewards - rewards.mean()))
-
-    return descend(loss, W)
-
-
-@healthy
 def clusters_chosen_by_the_smallest_distance() -> Any:
     centres = weights(2, 3, name="centres")
 
@@ -345,49 +319,6 @@ def clusters_chosen_by_the_smallest_distance() -> Any:
         return np.mean(distances[np.arange(40), np.argmin(np.asarray(distances), axis=1)])
 
     return descend(loss, centres)
-
-
-@healthy
-def hardest_examples_only() -> Any:
-    w = weights(3, name="w")
-
-    def loss() -> Any:
-        losses = (X @ w - T) ** 2
-        return np.mean(losses[np.argsort(losses.value)[-10:]])
-
-    return descend(loss, w)
-
-
-@healthy
-def target_network_that_follows() -> Any:
-    w, target = weights(3, name="w"), weights(3, name="target")
-    target.requires_grad = False
-    opt = af.optim.Adam([w], lr=0.01)
-
-    def step() -> None:
-        wanted = T + 0.9 * (X[::-1] @ target)
-        opt.zero_grad()
-        nn.huber_loss(X @ w, wanted).backward()
-        opt.step()
-        target.value = 0.99 * target.value + 0.01 * w.value
-
-    return step
-
-
-@healthy
-def rate_by_hand_that_depends_on_the_loss() -> Any:
-    w, log = weights(3, name="w"), {"rate": 0.1, "last": np.inf, "norms": []}
-
-    def step() -> None:
-        w.zero_grad()
-        loss = np.mean((X @ w - T) ** 2)
-        loss.backward()
-        log["norms"].append(float(np.linalg.norm(w.grad)))
-        log["rate"] *= 0.5 if float(loss) > log["last"] else 1.05
-        log["last"] = float(loss)
-        w.value = w.value - log["rate"] * w.grad
-
-    return step
 
 
 @healthy
@@ -424,24 +355,6 @@ def ascent_on_a_likelihood() -> Any:
         likelihood.backward()
         w.value = w.value + 0.1 * w.grad
         w.zero_grad()
-
-    return step
-
-
-@healthy
-def losses_of_training_and_validation() -> Any:
-    w, history = weights(3, name="w"), {"train": [], "test": []}
-    opt = af.optim.SGD([w], lr=0.05)
-
-    def step() -> None:
-        opt.zero_grad()
-        loss = np.mean((X[:30] @ w - T[:30]) ** 2) + 1e-3 * np.sum(w**2)
-        loss.backward()
-        opt.step()
-        with af.no_grad():
-            test = np.mean((X[30:] @ w - T[30:]) ** 2)
-        history["train"].append(loss.item())
-        history["test"].append(float(test))
 
     return step
 

@@ -89,12 +89,6 @@ def frozen(sick: bool) -> Any:
 
 
 @pair("no history")
-def numbers(sick: bool) -> Any:
-    x = af.Variable([1.0, 2.0], name="x")
-    return lambda: float(np.sum(x)) ** 2 if sick else np.sum(x) ** 2
-
-
-@pair("no history")
 def truth_values(sick: bool) -> Any:
     x = af.Variable([1.0, 2.0], name="x")
     return lambda: np.mean(x > 1.5) if sick else np.mean(nn.sigmoid(x - 1.5))
@@ -108,22 +102,10 @@ def all_pass_a_little(sick: bool) -> Any:
     return np.sum(np.maximum(0.0 if sick else 0.1 * h, h))
 
 
-@pair("dead")
-def dead_relu(sick: bool) -> Any:
-    X, W = np.abs(draw(20, 3)), af.Variable(-np.ones((3, 4)) if sick else draw(3, 4), name="W")
-    return np.sum(np.maximum(X @ W, 0.0))
-
-
 @pair("no history")
 def only_constants(sick: bool) -> Any:
     x = af.Constant([1.0, 2.0]) if sick else af.Variable([1.0, 2.0])
     return np.sum(x * 2)
-
-
-@pair("lost")
-def numpys_array(sick: bool) -> Any:
-    x = af.Variable([1.0, 2.0], name="x")
-    return lambda: np.sum((np.array if sick else af.array)([x * 2, x]) * x)
 
 
 @pair("no backward")
@@ -197,12 +179,6 @@ def other_branch(sick: bool) -> Any:
 def root_at_zero(sick: bool) -> Any:
     x = af.Variable([0.0, 4.0], name="x")
     return np.sum(np.sqrt(x) if sick else np.sqrt(x + 1e-12))
-
-
-@pair("step")
-def rounded(sick: bool) -> Any:
-    x = af.Variable([0.2, 4.3], name="x")
-    return np.sum(np.round(x) if sick else x) ** 2
 
 
 @pair("underflow")
@@ -338,14 +314,6 @@ def infinite_step(sick: bool) -> Any:
 def no_part(sick: bool) -> Any:
     w, x = af.Variable(2.0, name="w"), af.Variable(3.0, name="x")
     return lambda: (x * (w.detach() if sick else w), w)
-
-
-@pair("unreached")
-def number_taken(sick: bool) -> Any:
-    w, x = af.Variable(2.0, name="w"), af.Variable(3.0, name="x")
-    scale = float(w) if sick else w
-    result = x * scale
-    return lambda: (result, w)
 
 
 @trained("unmoved")
@@ -770,19 +738,6 @@ def adam_made_in_each_step(sick: bool) -> Any:
     return step
 
 
-@pair("made anew")
-def momentum_made_in_each_step(sick: bool) -> Any:
-    w, loss = model()
-    once = af.optim.SGD([w], lr=0.01, momentum=0.9)
-
-    def step() -> None:
-        w.zero_grad()
-        loss().backward()
-        (af.optim.SGD([w], lr=0.01, momentum=0.9) if sick else once).step()
-
-    return step
-
-
 @pair("uphill")
 def negated_mse_adam(sick: bool) -> Any:
     W, X, T = af.Variable(draw(2, 1), name="W"), draw(20, 2), draw(20, 1, seed=5)
@@ -863,22 +818,6 @@ def zero_grad_outside_of_the_batches(sick: bool) -> Any:
     return step
 
 
-@trained("accumulated")
-def zero_grad_not_called(sick: bool, w: Any, loss: Any, opt: Any) -> None:
-    opt.zero_grad if sick else opt.zero_grad()
-    loss().backward()
-    opt.step()
-
-
-@trained("accumulated")
-def clipped_without_zero_grad(sick: bool, w: Any, loss: Any, opt: Any) -> None:
-    if not sick:
-        opt.zero_grad()
-    loss().backward()
-    af.optim.clip_grad_norm([w], 0.1)
-    opt.step()
-
-
 @pair("accumulated")
 def by_hand_without_zero_grad_in_batches(sick: bool) -> Any:
     w, _, X = line()
@@ -890,28 +829,6 @@ def by_hand_without_zero_grad_in_batches(sick: bool) -> Any:
             if not sick:
                 w.zero_grad()
         w.zero_grad()
-
-    return step
-
-
-@trained("unmoved")
-def step_not_called(sick: bool, w: Any, loss: Any, opt: Any) -> None:
-    opt.zero_grad()
-    loss().backward()
-    opt.step if sick else opt.step()
-
-
-@pair("learning rate")
-def rate_that_falls_in_each_step(sick: bool) -> Any:
-    w, loss = model()
-    opt = af.optim.SGD([w], lr=0.1)
-    s = af.optim.Schedule(opt, af.optim.step_decay(1 if sick else 100, 0.1))
-
-    def step() -> None:
-        opt.zero_grad()
-        loss().backward()
-        opt.step()
-        s.step()
 
     return step
 
