@@ -102,7 +102,7 @@ EXPRESSIONS = """
     np.take(x,np.argsort(x[0])+3,axis=0,mode="wrap")  np.take(s,np.argsort(x[0])+2,axis=0,mode="clip")
     np.take(x,np.argsort(x[0])+3,axis=0,mode=1)  np.take(s,np.argsort(x[0])-9,axis=0,mode=0)  np.where(x>0,x,s)
     x.conjugate()  (x+1j*s).conj()  x.compress([True,False,True,False],axis=1)  np.abs(x)**s  2.**x  (x*2.).view()
-    x*s[0,0]+s[0,0][()]
+    x*s[0,0]+s[0,0][()]  [x*2]*2
     np.allclose(x,y)  np.array_equal(x,x)  x*np.may_share_memory(x,x[0])
     np.lib.stride_tricks.sliding_window_view(x,2,1)  np.sum(x,5)  x+np.ones((2,2))  x.reshape(5,5)  x@x
     np.concatenate([x,x[:,:1]])  np.linalg.inv(m*0)  np.max(x[:0])  x+np.ones((5,3,4))  x[0]+np.ones((5,4))
