@@ -27,40 +27,30 @@ def test_no_grad_records_nothing():
     assert isinstance(x * x, af.Operation)
 
 
-@pytest.mark.parametrize("decorate", [af.no_grad, af.no_grad()])
-def test_no_grad_as_a_decorator(decorate):
+@pytest.mark.parametrize(("decorate", "kind"), [
+    (af.no_grad, af.Constant), (af.no_grad(), af.Constant), (af.enable_grad, af.Operation),
+])  # fmt: skip
+def test_decorators(decorate, kind):
     @decorate
     def f(x):
         """Doc."""
         return x * x
 
-    assert isinstance(f(af.Variable(2.0)), af.Constant)
-    assert f.__doc__ == "Doc."
-    assert f.__name__ == "f"
-    assert af.is_grad_enabled()
+    with af.set_grad_enabled(kind is af.Constant):
+        assert isinstance(f(af.Variable(2.0)), kind)
+        assert af.is_grad_enabled() is (kind is af.Constant)
+    assert (f.__name__, f.__doc__) == ("f", "Doc.")
 
 
-def test_enable_grad_as_a_decorator():
-    @af.enable_grad
-    def f(x):
-        return x * x
-
-    with af.no_grad():
-        assert isinstance(f(af.Variable(2.0)), af.Operation)
-
-
-def test_one_instance_nests_and_is_used_again():
+def test_one_instance_nests_and_is_used_again_after_an_exception():
     off = af.no_grad()
-    with off, off:
-        assert not af.is_grad_enabled()
+    with pytest.raises(KeyboardInterrupt), off, off:
+        raise KeyboardInterrupt
     assert af.is_grad_enabled()
     with off:
+        with off:
+            pass
         assert not af.is_grad_enabled()
-
-
-def test_modes_are_restored_after_an_exception():
-    with pytest.raises(KeyboardInterrupt), af.no_grad():
-        raise KeyboardInterrupt
     assert af.is_grad_enabled()
 
 
@@ -68,15 +58,10 @@ def test_set_grad_enabled():
     with af.set_grad_enabled(False):
         assert not af.is_grad_enabled()
     assert af.is_grad_enabled()
-    af.set_grad_enabled(False)
-    assert not af.is_grad_enabled()
-    af.set_grad_enabled(True)
-    assert af.is_grad_enabled()
-
-    @af.set_grad_enabled(False)
-    def f():
-        return af.is_grad_enabled()
-
+    for on in (False, True):
+        af.set_grad_enabled(on)
+        assert af.is_grad_enabled() is on
+    f = af.set_grad_enabled(False)(lambda: af.is_grad_enabled())
     assert af.is_grad_enabled()
     assert not f()
 
@@ -164,9 +149,7 @@ def test_a_decorated_async_generator():
             assert not af.is_grad_enabled()
 
     async def use():
-        seen = []
-        async for inside in off():
-            seen.append((inside, af.is_grad_enabled()))
+        seen = [(inside, af.is_grad_enabled()) async for inside in off()]
         stopped = off()
         await anext(stopped)
         await stopped.aclose()
@@ -348,16 +331,9 @@ def test_a_preset_holds_at_once_and_in_a_block_until_its_end():
 
 
 def test_a_preset_as_a_decorator():
-    @af.options(preset="classroom")
-    def inside():
-        return af.options.preset
-
-    assert [af.options.preset, inside(), inside(), af.options.preset] == [
-        "default",
-        "classroom",
-        "classroom",
-        "default",
-    ]
+    inside = af.options(preset="classroom")(lambda: af.options.preset)
+    assert (af.options.preset, inside(), inside()) == ("default", "classroom", "classroom")
+    assert af.options.preset == "default"
     assert "preset" in dir(af.options)
 
 

@@ -7,6 +7,7 @@ import time
 
 import pytest
 from processes import alone
+from threads import in_threads
 
 import autoflow as af
 from autoflow.base import process
@@ -48,11 +49,7 @@ def test_gc_paused_in_threads():
             time.sleep(wait)
             seen.append(gc.isenabled())
 
-    threads = [threading.Thread(target=work, args=(w,)) for w in (0.0, 0.05)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
+    in_threads(lambda: work(0.0), lambda: work(0.05))
     assert seen == [False, False]
     assert gc.isenabled()
     assert process.PAUSES == [0]
@@ -60,8 +57,7 @@ def test_gc_paused_in_threads():
 
 @pytest.mark.skipif(sys.platform != "linux", reason="glibc only")
 def test_warm_allocator_is_never_done_at_import():
-
-    code = """if 1:
+    code = """
         import numpy, resource, autoflow
         def faults():
             before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt

@@ -20,7 +20,7 @@ import warnings
 import numpy as np
 import pytest
 from by_loop import by_loop, difference, expressions, outcome
-from vmap_calls import BODIES, EXPRESSIONS
+from vmap_calls import BODIES, EXPRESSIONS, WRITES
 
 import autoflow as af
 from autoflow.batching import looping
@@ -28,7 +28,8 @@ from autoflow.errors import BatchError, InputError, LoopWarning
 from autoflow.table.facts import of_kind
 
 SIZE, AXES = 5, (0, 0, 0, 0, None)
-CALLS = [*[f"return {text}" for text in expressions(EXPRESSIONS)], *BODIES]
+WRITTEN = [f"z = x*1; {text}; return z" for text in expressions(WRITES)]
+CALLS = [*[f"return {text}" for text in expressions(EXPRESSIONS)], *BODIES, *WRITTEN]
 LAYOUTS = {
     "C": lambda a: a, "F": np.asfortranarray,
     "examples last": lambda a: np.moveaxis(np.ascontiguousarray(np.moveaxis(a, 0, -1)), -1, 0),

@@ -13,7 +13,6 @@ from by_loop import by_loop
 from support import NIGHTLY, every_pair
 
 import autoflow as af
-from autoflow.base.errors import InputError
 
 POINTS = np.array([[0.7, 1.3, 0.4, 1.1], [0.99, 0.36, 1.17, 0.63], [0.9, 1.5, 0.6, 1.3]])
 TANGENTS = np.array([[1.0, -2.0, 0.5, 0.25], [0.0, 1.0, 0.0, -1.0], [2.0, 2.0, -3.0, 0.5]])
@@ -130,14 +129,6 @@ def test_an_array_that_is_filled(transform):
             wrong.append((maker, fill))
     assert wrong == []
     assert tried > 4
-
-
-def test_what_is_the_same_for_all_examples_needs_no_axis():
-    total, zeros = af.vmap(lambda x: (x.sum(), af.zeros(2)), out_axes=(0, None), loop="refuse")(POINTS)
-    assert total.shape == (3,)
-    np.testing.assert_array_equal(zeros, [0.0, 0.0])
-    with pytest.raises(InputError, match="out_axes=None is for a result that is the same"):
-        af.vmap(lambda x: x, out_axes=None)(POINTS)
 
 
 def test_a_function_that_runs_for_each_example_fills_arrays_of_its_own():

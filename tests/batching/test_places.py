@@ -8,57 +8,12 @@ from functools import partial
 
 import numpy as np
 import pytest
+from by_loop import by_loop, outcome
 
 import autoflow as af
 from autoflow.errors import CompileError, InPlaceError, NoRuleError
 
 POINTS = np.random.default_rng(0).normal(size=(4, 5))
-
-
-def swap(x):
-    z = x * 1
-    z[0], z[1] = z[1], z[0]
-    return z * x
-
-
-def swap_views(x):
-    z = np.outer(x, x)
-    z[0], z[1] = z[1], z[0]
-    return z @ x
-
-
-def swap_copies(x):
-    z = np.outer(x, x)
-    z[[0, 1]] = z[[1, 0]]
-    return z @ x
-
-
-def kept_number(x):
-    z = x * 1
-    first = z[0]
-    z += 1
-    return first * z
-
-
-def kept_number_of_a_matrix(x):
-    z = np.outer(x, x)
-    a, b, c = z[0, 1], z[(2, 3)], z[-1][1]
-    z[:] = x
-    return np.sum(z * a) + b * c
-
-
-def kept_views(x):
-    z = np.outer(x, x)
-    a, b = z[0, 1, ...], z[2:3, 3]
-    z[:] = x
-    return np.sum(z * a) + b
-
-
-def unpacked(x):
-    z = x * 1
-    a, b, *rest = z
-    z[:] = 0
-    return np.stack([a, b, *rest]) + z
 
 
 def insertion_sort(x):
@@ -84,72 +39,47 @@ def fibonacci(x):
     return a * x
 
 
-def overlapping(x):
-    z = x * 1
-    z[1:] += z[:-1]
-    z[:-1] = z[1:]
-    return z * x
-
-
-def mask(x):
-    return np.exp(x, where=x > 0, out=x * 3)
-
-
-def mask_for_all(x):
-    z = np.zeros_like(x)
-    np.multiply(x, x, out=z, where=np.array([True, False, True, True, False]))
-    return z
-
-
-def mask_of_two_results(x):
-    quotient, rest = x * 0, x * 0 - 3
-    np.divmod(x, 0.35, out=(quotient, rest), where=x > 0)
-    return quotient + rest
-
-
-def places_of_a_mask(x):
-    z = x * x
-    z[x > 0] = 2.0
-    z[:3][x[2:] > x[:3]] = 0.5
-    return z
-
-
-PROGRAMS = [
-    swap, swap_views, swap_copies, kept_number, kept_number_of_a_matrix, kept_views, unpacked, insertion_sort, running,
-    fibonacci, overlapping, mask, mask_for_all, mask_of_two_results, places_of_a_mask,
+# The statements of other functions of x.
+STATEMENTS = [
+    "z = x * 1; z[0], z[1] = z[1], z[0]; return z * x", "z = np.outer(x, x); z[0], z[1] = z[1], z[0]; return z @ x",
+    "z = np.outer(x, x); z[[0, 1]] = z[[1, 0]]; return z @ x", "z = x * 1; first = z[0]; z += 1; return first * z",
+    "z = np.outer(x, x); a, b, c = z[0, 1], z[(2, 3)], z[-1][1]; z[:] = x; return np.sum(z * a) + b * c",
+    "z = np.outer(x, x); a, b = z[0, 1, ...], z[2:3, 3]; z[:] = x; return np.sum(z * a) + b",
+    "z = x * 1; a, b, *rest = z; z[:] = 0; return np.stack([a, b, *rest]) + z",
+    "z = x * 1; z[1:] += z[:-1]; z[:-1] = z[1:]; return z * x", "return np.exp(x, where=x > 0, out=x * 3)",
+    "z = np.zeros_like(x); np.multiply(x, x, out=z, where=MASK); return z",
+    "a, b = x * 0, x * 0 - 3; np.divmod(x, 0.35, out=(a, b), where=x > 0); return a + b",
+    "z = x * x; z[x > 0] = 2.0; z[:3][x[2:] > x[:3]] = 0.5; return z",
 ]  # fmt: skip
+SCOPE = {"np": np, "MASK": np.array([True, False, True, True, False])}
+PROGRAMS = [insertion_sort, running, fibonacci]
+for text in STATEMENTS:
+    exec(f"def f(x): {text}", SCOPE)
+    PROGRAMS.append(SCOPE["f"])
+EACH = pytest.mark.parametrize("f", PROGRAMS, ids=["insertion_sort", "running", "fibonacci", *STATEMENTS])
 
 
-@pytest.mark.parametrize("f", PROGRAMS)
+@EACH
 def test_all_examples(f):
     np.testing.assert_allclose(af.vmap(f)(POINTS), [f(x) for x in POINTS], rtol=1e-14)
 
 
-@pytest.mark.parametrize("f", PROGRAMS)
+@EACH
 def test_differentiated(f):
-    def loss(x):
-        return np.sum(f(x) ** 2)
-
+    loss = lambda x: np.sum(f(x) ** 2)  # noqa: E731
     wanted = [af.grad(loss)(x) for x in POINTS]
     np.testing.assert_allclose(af.vmap(af.grad(loss))(POINTS), wanted, rtol=1e-12)
     np.testing.assert_allclose(af.grad(lambda points: np.sum(af.vmap(loss)(points)))(POINTS), wanted, rtol=1e-12)
 
 
-def result_or_refusal(f, x):
-    try:
-        return f(x)
-    except CompileError as error:
-        return str(error)
-
-
-@pytest.mark.parametrize("f", PROGRAMS)
+@EACH
 def test_compiled(f):
     """The same numbers, or a refusal: a compiled function does not write through views, nor into a batch."""
     compiled, batched = af.compile(f), af.compile(af.vmap(f))
     for run, x, wanted in [*[(compiled, x, f(x)) for x in POINTS], *[(batched, POINTS, [f(x) for x in POINTS])] * 2]:
-        found = result_or_refusal(run, x)
-        if isinstance(found, str):
-            assert "writes in place into" in found
+        found = outcome(run, x)
+        if isinstance(found, CompileError):
+            assert "writes in place into" in str(found)
         else:
             np.testing.assert_allclose(found, wanted, rtol=1e-14)
 
@@ -171,7 +101,7 @@ def test_arrays_with_gaps_are_read_as_they_lie(view, read):
 
     batch = np.random.default_rng(1).normal(size=(3, 4, 6))
     for f in (lambda x: read(view(x)) * 2.0, written):
-        mapped, wanted = af.vmap(f, loop="refuse"), np.stack([f(x) for x in batch])
+        mapped, wanted = af.vmap(f, loop="refuse"), by_loop(f, batch)
         compiled = af.compile(mapped)(batch) if f is not written else wanted  # which does not write through views
         for found in (mapped(batch), mapped(af.Variable(batch)), compiled):
             np.testing.assert_allclose(found, wanted, rtol=1e-13)
@@ -222,15 +152,15 @@ MATRICES = np.random.default_rng(1).normal(size=(2, 3, 3))
 
 def ways(f):
     """Each way, what it gives, and what it should give."""
-    expected = np.stack([f(m) for m in MATRICES])
-    yield "vmap", lambda: af.vmap(f, loop="allow")(MATRICES), expected
-    yield "compile", lambda: np.stack([af.compile(f)(m) for m in MATRICES]), expected
-    yield "compile of vmap", lambda: af.compile(af.vmap(f, loop="allow"))(MATRICES), expected
-    yield "vmap of vmap", lambda: af.vmap(af.vmap(f, loop="allow"))(MATRICES[None])[0], expected
+    mapped, expected = af.vmap(f, loop="allow"), by_loop(f, MATRICES)
+    yield "vmap", lambda: mapped(MATRICES), expected
+    yield "compile", lambda: by_loop(af.compile(f), MATRICES), expected
+    yield "compile of vmap", lambda: af.compile(mapped)(MATRICES), expected
+    yield "vmap of vmap", lambda: af.vmap(mapped)(MATRICES[None])[0], expected
     with contextlib.suppress(NoRuleError, InPlaceError):
-        loss = af.vmap(lambda m: np.sum(np.sin(f(m))), loop="allow")
-        slopes = np.stack([af.grad(lambda m: np.sum(np.sin(f(m))))(m) for m in MATRICES])
-        yield "grad of vmap", lambda: af.grad(lambda x: np.sum(loss(x)))(MATRICES), slopes
+        loss = lambda m: np.sum(np.sin(f(m)))  # noqa: E731
+        slopes = by_loop(af.grad(loss), MATRICES)
+        yield "grad of vmap", lambda: af.grad(lambda x: np.sum(af.vmap(loss, loop="allow")(x)))(MATRICES), slopes
 
 
 @pytest.mark.parametrize("turned", [False, True])

@@ -4,6 +4,15 @@ x, y are examples of shape (3, 4), m of shape (3, 3), i of two integers; s is an
 BUF, LST, DCT, RNG, OBJ, CNT, TRUE and ITR are outside. Two blanks stand between expressions.
 """
 
+# Into z, a copy of x.
+WRITES = """
+    z.fill(7.)  z.sort(0)  z.partition(1,axis=1)  np.copyto(z,s)  np.copyto(z,z[::-1])  np.copyto(z,s,where=x>0)
+    np.exp(x,out=z)  np.sum(x,0,where=x>0,out=z[0])  np.nansum(x,0,where=x>0,out=z[0])
+    np.add.reduce(x,0,where=x>0,out=z[0])  np.mean(x,axis=0,out=z[0])  np.concatenate([x[:2],s[2:]],out=z)
+    np.add.at(z,[0,0,2],x)  np.negative.at(z,[1])  np.put_along_axis(z,np.argsort(s,0)[:2],x[:2],0)  z **= 2
+    z[x>0] = 1.  np.matmul(x,s.T,out=z[:,:3])
+"""
+
 EXPRESSIONS = """
     x+y  x+s  2-x  x/(y+9)  x//3  x%3  x**2  abs(x)**1.5  x@y.T  x<y  -x  np.sin(x)  np.exp(x)  np.maximum(x,y)
     np.hypot(x,s)  np.where(x>0,x,y)  np.where(x>0,s,0.)  np.clip(x,-1,1)  x.clip(-1,2)  np.isclose(x,y)
@@ -77,9 +86,6 @@ EXPRESSIONS = """
     x*isinstance(np.where(x[0,0]>0,x[0,0],1.),np.ndarray)  x*x.flags.c_contiguous  x*len(x.strides)
     x[0]*(x[1:].base is None)  x*len(f"{x[0,0]:.1f}")  x*len({x[0,0]:1})  x.copy()*2
     __import__("copy").deepcopy(x)+1  np.apply_along_axis(lambda v:v.sum()*v,1,x)  np.vectorize(lambda v:v*2)(x)
-    np.allclose(x,y)  np.array_equal(x,x)  x*np.may_share_memory(x,x[0])
-    np.lib.stride_tricks.sliding_window_view(x,2,1)  np.sum(x,5)  x+np.ones((2,2))  x.reshape(5,5)  x@x
-    np.concatenate([x,x[:,:1]])  np.linalg.inv(m*0)  np.max(x[:0])  x+np.ones((5,3,4))  x[0]+np.ones((5,4))
     np.sum(x,0,where=x>0)  np.sum(x,1,where=s>0)  np.sum(s,0,where=x>0)  np.sum(s,0,where=s>0)+x
     np.sum(x[0,0],where=x[0,1]>0)  np.sum(x[0,0],where=np.array(True))  np.max(x[0,0],axis=0)
     np.sum(x,0,None,None,False,2.)  np.multiply.reduce(x,1)  np.logaddexp.accumulate(x)
@@ -96,7 +102,10 @@ EXPRESSIONS = """
     np.take(x,np.argsort(x[0])+3,axis=0,mode="wrap")  np.take(s,np.argsort(x[0])+2,axis=0,mode="clip")
     np.take(x,np.argsort(x[0])+3,axis=0,mode=1)  np.take(s,np.argsort(x[0])-9,axis=0,mode=0)  np.where(x>0,x,s)
     x.conjugate()  (x+1j*s).conj()  x.compress([True,False,True,False],axis=1)  np.abs(x)**s  2.**x  (x*2.).view()
-    x*s[0,0]+s[0,0][()]
+    x*s[0,0]+s[0,0][()]  [x*2]*2
+    np.allclose(x,y)  np.array_equal(x,x)  x*np.may_share_memory(x,x[0])
+    np.lib.stride_tricks.sliding_window_view(x,2,1)  np.sum(x,5)  x+np.ones((2,2))  x.reshape(5,5)  x@x
+    np.concatenate([x,x[:,:1]])  np.linalg.inv(m*0)  np.max(x[:0])  x+np.ones((5,3,4))  x[0]+np.ones((5,4))
 """
 
 
@@ -118,11 +127,6 @@ WRITTEN = {
         np.put_along_axis(z,np.argmax(z,1)[:,None],0,1)
         np.put_along_axis(z,np.argmax(z,None,keepdims=True).ravel(),0,None)  z.fill(x[0,0])  z.sort()  z.T.sort()
         z.partition(1)  z.flat[3] = 9  z.shape = (4,3)
-        z.fill(7.)  z.sort(0)  z.partition(1,axis=1)  np.copyto(z,s)  np.copyto(z,z[::-1])  np.copyto(z,s,where=x>0)
-        np.exp(x,out=z)  np.sum(x,0,where=x>0,out=z[0])  np.nansum(x,0,where=x>0,out=z[0])
-        np.add.reduce(x,0,where=x>0,out=z[0])  np.mean(x,axis=0,out=z[0])  np.concatenate([x[:2],s[2:]],out=z)
-        np.add.at(z,[0,0,2],x)  np.negative.at(z,[1])  np.put_along_axis(z,np.argsort(s,0)[:2],x[:2],0)  z **= 2
-        z[x>0] = 1.
     """,
     "s*1": "z[i] = 0  z[0] = x[0]  z += x  np.add.at(z,i,1.)",
 }
@@ -160,5 +164,4 @@ BODIES = [
     "return x.T.copy('K').ravel('K')", "return np.zeros_like(x.T).ravel('K') + np.add(x.T,1).ravel('A')",
     "return x[:,[0,1]].ravel('K')", "return np.stack([x,y]).T.sum(0).ravel('K')", "z = x*2; return z, z[::2]",
     "return x, x[0]", "return s, 3.0",
-    "z = x[:,:3]*1; np.matmul(x,s.T,out=z); return z",
 ]  # fmt: skip
