@@ -16,12 +16,70 @@ import pytest
 from support import NIGHTLY, unseen_append
 
 import autoflow as af
+from autoflow.compiler.trace.doubts import Abandoned, Reporting, check_class, guard_methods
+from autoflow.compiler.trace.tape import Tape
 from autoflow.errors import CompileError
 from autoflow.rules import RULES
 
 X = np.array([1.0, 2.0])
 KEPT = contextvars.ContextVar("KEPT")
 CONTEXT = contextvars.copy_context()  # what is kept there is not put back
+
+
+# -- by hand
+
+
+class Asked:
+    """What a Traced is to the guard of its methods."""
+
+    def ask(self, error):
+        raise error
+
+    shape = property(lambda self: self.ask(ValueError("shape")))
+    flags = property(lambda self: self.ask(ValueError("flags")))
+
+
+def test_whatever_a_guarded_method_raises_is_a_doubt_of_its_recording():
+    guard_methods(Asked)
+    for ask, error in ((lambda x: x.ask(KeyError("asked")), "asked"), (lambda x: x.flags, "flags")):
+        x = Asked()
+        x.tape = Tape()
+        with pytest.raises(Abandoned):
+            ask(x)
+        assert x.tape.reason.args == (error,)
+    x.tape = Tape()
+    with pytest.raises(KeyboardInterrupt):
+        x.ask(KeyboardInterrupt)
+    assert x.tape.reason is None
+
+
+def test_settings_may_become_silent_and_nothing_else():
+    reporting = Reporting({"catch_warnings"})
+    with np.errstate(all="ignore"):
+        reporting.check()
+        with pytest.raises(CompileError, match="would happen in the first"):
+            reporting.check_restored()
+    reporting.check_restored()
+    for how in ({"divide": "raise"}, {"over": "call", "call": print}):
+        with np.errstate(**how), pytest.raises(CompileError, match=r"np\.errstate"):
+            reporting.check()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        reporting.check()
+        warnings.simplefilter("always")
+        with pytest.raises(CompileError, match="filters of warnings"):
+            reporting.check()
+
+
+def test_only_plain_arrays_pass():
+    for x in (np.ones(2), np.float64(1.0), 2.0):
+        check_class(x)
+    for x in (np.ma.ones(2), np.eye(2).view(np.matrix)):
+        with pytest.raises(CompileError, match="arithmetic of its own"):
+            check_class(x)
+
+
+# -- functions that catch
 
 
 def in_a_generator(x):

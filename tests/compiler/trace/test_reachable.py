@@ -5,19 +5,85 @@ stands in a closed list; docs/guarantees.md names it.
 """
 
 import argparse
+import array
+import collections
 import decimal
 import gc
+import io
 import os
 import sys
 import warnings
+import weakref
 
 import numpy as np
 import pytest
 
 import autoflow as af
+from autoflow.compiler.program import Program
+from autoflow.compiler.trace import reachable
+from autoflow.compiler.trace.guards import Guards
 from autoflow.errors import CompileError
 
 X = np.array([1.0, -2.0, 3.0])
+
+# -- the pieces by themselves
+
+
+@pytest.mark.parametrize(("expression", "is_called"), [
+    ("C(x)", True), ("isinstance(x, C)", False), ("isinstance(x, (int, C))", False), ("type(x) is C", False),
+    ("C.rate", False), ("len([C])", True), ("C.__init__(x)", True), ("[C for _ in x]", True), ("(lambda: C)()", True),
+    ("C if x is C else 0", True),
+])  # fmt: skip
+def test_names_of_code_are_called_or_only_asked_for(expression, is_called):
+    names = reachable.names_of(eval(f"lambda x: {expression}").__code__)
+    assert "C" in names.read
+    assert ("C" in names.called) is is_called
+
+
+@pytest.mark.parametrize(("expression", "name"), [
+    ("np.sin(x)", "sin"), ("C.rate", "rate"), ("f'{x}'", "format"), ("x % 2", "format"), ("[x.T for _ in x]", "T"),
+])  # fmt: skip
+def test_attributes_in_code(expression, name):
+    assert reachable.names_of(eval(f"lambda x: {expression}").__code__).attributes == {name}
+
+
+def test_contents_are_compared_in_full():
+    for x, change in (
+        (np.zeros(10_000), lambda x: x.__setitem__(4321, 7)), (np.zeros(3), lambda x: x.__setitem__(2, -0.0)),
+        (np.array([None]), lambda x: x.__setitem__(0, 2)), (np.zeros((80, 80)).T, lambda x: x.__setitem__((3, 70), 1)),
+        ([1, (2, 3)], lambda x: x.__setitem__(1, (2, 4))), ({"a": 1}, lambda x: x.update(a=1.0)), ({1}, set.clear),
+        (collections.deque([1, 2]), lambda x: x.rotate()), (bytearray(b"a"), lambda x: x.append(0)),
+        (io.StringIO("a"), lambda x: x.write("b")), (array.array("d", [1.0]), lambda x: x.__setitem__(0, 2.0)),
+    ):  # fmt: skip
+        read, mark = reachable.reader(x)
+        assert read() == read() == mark
+        change(x)
+        assert read() != mark, x
+
+
+@pytest.mark.parametrize(("now", "before", "equal"), [
+    (1.5, 1.5, True), (0.0, -0.0, False), (1, 1.0, False), (1, True, False), (float("nan"), float("nan"), True),
+    ((1, "a"), (1, "a"), True), ((1, 2), (1, 2.0), False), ([], [], False), (np.float32(1), np.float64(1), False),
+])  # fmt: skip
+def test_numbers_are_equal_if_nothing_tells_them_apart(now, before, equal):
+    assert reachable.is_equal(now, before) is equal
+
+
+def test_edges_lead_to_what_they_led_to_until_it_is_gone():
+    class C:
+        __slots__ = "__weakref__", "a"
+
+    x, held = C(), object()
+    x.a = held
+    for root in (x, [held], {"k": held}, (lambda: held), weakref.ref(x), {1, held}):
+        assert any([reachable.follow(*edge) in (held, x) for edge in reachable.edges_of(root)])
+    (edge,) = [edge for edge in reachable.edges_of(x) if reachable.follow(*edge) is held]
+    del x.a
+    assert reachable.follow(*edge) is reachable.MISSING
+
+
+# -- programs
+
 IMPORTS = """
 import abc, argparse, array, collections, contextvars, dataclasses, datetime, decimal, enum, fractions, functools
 import inspect, itertools, operator, os, re, sys, threading, types, typing, weakref
@@ -26,8 +92,6 @@ __name__ = "program"
 """
 PROGRAMS = {
     "dict": ("return x*D['a']", "D={'a':2.}", "D['a']=3."),
-    "nested": ("return x*D['a'][0]['b']", "D={'a':[{'b':2.}]}", "D['a'][0]['b']=3."),
-    "tuple of lists": ("return x*T[0][0]", "T=([2.],)", "T[0][0]=3."),
     "set len": ("return x*len(S)", "S={1,2}", "S.add(5)"),
     "set of objects": ("return x*[*S][0].a", "class C: a=2.\nN=C();N.a=2.;S={N}", "N.a=3."),
     "deque of objects": ("return x*Q[0].a", "class C: a=2.\nN=C();N.a=2.;Q=collections.deque([N])", "N.a=3."),
@@ -131,17 +195,10 @@ PROGRAMS = {
     "class hasattr add": ("return x*(3 if hasattr(N,'a') else 2)", "class C: pass\nN=C()", "C.a=3."),
     "global add": ("return x*(3 if 'ZZ' in globals() else 2)", "pass", "ZZ=3."),
     "try global": ("try: k=ZZ\nexcept NameError: k=2\nreturn x*k", "pass", "ZZ=3."),
-    "a classmethod's global": ("return x*C.g()", "class C:\n @classmethod\n def g(cls): return K[0]\nK=[2.]",
-        "K[0]=3."),
     "another classmethod": ("return x*C.g()", "class C:\n @classmethod\n def g(cls): return 2.",
         "C.g=classmethod(lambda cls:3.)"),
     "partialmethod": ("return x*N.g()",
         "K=[2.]\nclass C:\n def h(self,k): return k[0]\n g=functools.partialmethod(h,K)\nN=C()", "K[0]=3."),
-    "made inside": ("return x*C().a", "class C:\n def __init__(self): self.a=K[0]\nK=[2.]", "K[0]=3."),
-    "new inside": ("return x*C().a",
-        "class C:\n def __new__(cls):\n  o=object.__new__(cls);o.a=K[0]\n  return o\nK=[2.]", "K[0]=3."),
-    "a dataclass made inside": ("return x*C(2.).b",
-        "@dataclasses.dataclass\nclass C:\n a: float\n def __post_init__(self): self.b=self.a*K[0]\nK=[1.]", "K[0]=3."),
     "a default of what makes it": ("return x*C().a", "class C:\n def __init__(self,a=2.): self.a=a",
         "C.__init__.__defaults__=(3.,)"),
     "a class made inside": ("class D(C): pass\nreturn x*D.b[0]",
@@ -202,7 +259,6 @@ PROGRAMS = {
     "array dtype": ("return x*O.dtype.itemsize", "O=np.ones(2)", "O=O.astype('f4')"),
     "array flags": ("return x*(2 if O.flags.writeable else 3)", "O=np.ones(2)", "O.flags.writeable=False"),
     "array view base": ("return x*float(O[0])", "B=np.ones(4);O=B[:2]", "B[0]=3."),
-    "staticmethod": ("return x*C.g()", "class C:\n @staticmethod\n def g(): return 2.", "C.g=staticmethod(lambda:3.)"),
     "classmethod": ("return x*C.g()", "class C:\n a=2.\n @classmethod\n def g(cls): return cls.a", "C.a=3."),
     "method swap": ("return x*N.g()", "class C:\n def g(self): return 2.\nN=C()", "C.g=lambda self:3."),
     "instance method": ("return x*N.g()", "class C:\n def g(self): return 2.\nN=C()", "N.g=lambda:3."),
@@ -217,7 +273,6 @@ PROGRAMS = {
     "singledispatch": ("return x*g(1)", "@functools.singledispatch\ndef g(k): return 2.",
         "g.register(int)(lambda k:3.)"),
     "lru": ("return x*g()", "K=[2.]\n@functools.lru_cache\ndef g(): return K[0]", "K[0]=3.;g.cache_clear()"),
-    "wraps": ("return x*g()", "def h(): return K[0]\nK=[2.]\n@functools.wraps(h)\ndef g(): return h()", "K[0]=3."),
     "isinstance reg": ("return x*(2 if isinstance(N,A) else 3)", "class A(abc.ABC): pass\nclass C: pass\nN=C()",
         "A.register(C)"),
     "subclasses": ("return x*(2+len(C.__subclasses__()))", "class C: pass", "class D(C): pass"),
@@ -645,6 +700,19 @@ def test_later_changes_are_seen_or_refused(name):
     assert is_stale(*PROGRAMS[name]) is (None if name in REFUSED else name in UNSEEN)
 
 
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if name not in REFUSED])
+def test_guards_by_themselves_see_the_change(name):
+    body, setup, change = PROGRAMS[name]
+    scope = scope_of(body, setup)
+    guards = Guards(scope["f"], [])
+    guards.watch(Program(), set(), True)
+    assert guards.hold()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        exec(change, scope)
+    assert guards.hold() is (name in UNSEEN)
+
+
 @pytest.mark.parametrize("name", HARMLESS)
 def test_clocks_that_the_function_does_not_read_are_no_reason_to_refuse(name):
     body, setup = HARMLESS[name]
@@ -698,6 +766,7 @@ def test_clocks_that_the_function_may_read_are_refused(body):
 
 # Objects H that hold an object O, written in Python or in C, and how the function gets O from it.
 HOLDERS = {
+    "global": ("H=O", "H"), "dict in a list": ("H=[{'a':O}]", "H[0]['a']"), "tuple": ("H=(O,)", "H[0]"),
     "values of a dict": ("D={'a':O};H=D.values()", "[*H][0]"),
     "items of a dict": ("D={'a':O};H=D.items()", "[*H][0][1]"), "a method of a dict": ("D={'a':O};H=D.get", "H('a')"),
     "a method of a list": ("H=[O].__getitem__", "H(0)"), "a method of a tuple": ("H=(O,).__iter__", "next(H())"),
@@ -731,11 +800,11 @@ HELD = {
 
 
 @pytest.mark.parametrize("holder", HOLDERS)
-def test_whatever_holds_it_what_changes_is_seen_or_refused(holder):
+def test_whatever_holds_it_what_changes_is_seen(holder):
     hold, read = HOLDERS[holder]
     for name, (setup, what, change) in HELD.items():
         setup = f"import autoflow as af\n{setup}\n{hold}"
-        assert not is_stale(f"return x*{what.format(read)}", setup, change), name
+        assert is_stale(f"return x*{what.format(read)}", setup, change) is False, name
 
 
 # Classes C of containers, whose elements are arguments of the program, and an object O of it.
@@ -839,7 +908,8 @@ READ = {
 @pytest.mark.parametrize("code", CODE)
 def test_what_code_reads_is_seen_wherever_the_code_stands(code, read):
     (setup, call), (there, text, change) = CODE[code], READ[read]
-    assert not is_stale("return x*" + call.format(text), f"{there}\n{setup.format(text)}", change)
+    found = is_stale("return x*" + call.format(text), f"{there}\n{setup.format(text)}", change)
+    assert found is False or (found is None and code == "singledispatch")  # from Python 3.13 on
 
 
 @pytest.mark.parametrize("text", ["str(A)", "repr(A)", "f'{A}'", "'{}'.format(A)", "np.array2string(A)", "f'{[A]}'"])
