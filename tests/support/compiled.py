@@ -1,10 +1,17 @@
 """Compiled functions beside eager code."""
 
+import re
+
 import numpy as np
 from support import values_of
 
 import autoflow as af
 from autoflow.base import pytree
+
+
+def between_bars(text):
+    """The expressions of a text that has several on a line, with bars between them."""
+    return re.split(r" \| | *\n *", text.strip())
 
 
 def check_same(ours, expected, rtol=0.0, atol=0.0, message="", strict=True):

@@ -10,10 +10,13 @@ import threading
 import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import pytest
+from compiled import between_bars
 from support import NIGHTLY, unseen_append
+from threads import in_threads
 
 import autoflow as af
 from autoflow.compiler.trace.doubts import Abandoned, Reporting, check_class, guard_methods
@@ -224,7 +227,7 @@ CATCHING = {
 @pytest.mark.filterwarnings("ignore::SyntaxWarning")  # 'return' in a 'finally' block, from Python 3.14 on
 def test_what_python_refuses_has_numpys_text(catching):
     """Also at the first call: a function that catches exceptions is compared with eager code from then on."""
-    lines = [line for part in REFUSED_BY_PYTHON.strip().splitlines() for line in part.strip().split(" | ")]
+    lines = between_bars(REFUSED_BY_PYTHON)
     kinds = [np.ones(3), np.array(1.0), np.float64(1.0)]
     first = [*CATCHING].index(catching)
     pairs = [(line, kinds[(first + k) % 3]) for k, line in enumerate(lines)]  # by day each line meets each kind
@@ -293,13 +296,7 @@ def test_filters_that_another_thread_changes_do_not_count():
 def test_other_threads_have_their_own_doubts():
     f = af.compile(lambda x: x * 2.0)
     g = af.compile(lambda x: x * (2.0 if x[0] > 0 else 3.0), fallback=True)
-    found = []
-    threads = [threading.Thread(target=lambda h=h: found.append(h(X).tolist())) for h in (f, g) * 4]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert found == [[2.0, 4.0]] * 8
+    assert [h.tolist() for h in in_threads(*[partial(h, X) for h in (f, g) * 4])] == [[2.0, 4.0]] * 8
 
 
 def test_a_thread_that_looks_at_frames_keeps_nothing():
