@@ -50,7 +50,8 @@ WAYS = {"copy": copy.copy, "deepcopy": copy.deepcopy, "pickle": pickled}
 def test_a_copy_has_the_function_and_the_options(way, engine):
     if engine == "llvm":
         pytest.importorskip("llvmlite")
-    options = {"fallback": True, "verify": True, "limit": 3, "watch": False, "engine": engine}
+    options = {"fallback": True, "verify": True, "limit": 3, "watch": False, "checkpointing": "balanced"}
+    options["engine"] = engine
     compiled = af.compile(twice, **options)
     compiled(X)
     other = way(compiled)

@@ -100,7 +100,8 @@ PROGRAMS = {
             ("b'ab'", "b'abc'", "len(K)"), ("range(2)", "range(3)", "len(K)"), ("np.float64(2)", "np.float64(3)", "K"),
             ("slice(2,3)", "slice(3,4)", "np.arange(5.)[K][0]"), ("frozenset([1,2])", "frozenset([1,5])", "sum(K)"),
             ("(1,2)", "[1,2]", "2 if type(K) is tuple else 3"),
-            ("re.compile('a')", "re.compile('b')", "ord(K.pattern)"), ("decimal.Decimal(2)", "decimal.Decimal(3)", "float(K)"),
+            ("re.compile('a')", "re.compile('b')", "ord(K.pattern)"),
+            ("decimal.Decimal(2)", "decimal.Decimal(3)", "float(K)"),
             ("datetime.date(2020,1,2)", "datetime.date(2020,1,3)", "K.day"),
         )
     },
