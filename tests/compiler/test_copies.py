@@ -45,15 +45,19 @@ def pickled(x):
 WAYS = {"copy": copy.copy, "deepcopy": copy.deepcopy, "pickle": pickled}
 
 
+@pytest.mark.parametrize("engine", ["numpy", "llvm"])
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
-def test_a_copy_has_the_function_and_the_options(way):
+def test_a_copy_has_the_function_and_the_options(way, engine):
+    if engine == "llvm":
+        pytest.importorskip("llvmlite")
     options = {"fallback": True, "verify": True, "limit": 3, "watch": False, "checkpointing": "balanced"}
-    options["engine"] = "numpy"
+    options["engine"] = engine
     compiled = af.compile(twice, **options)
     compiled(X)
     other = way(compiled)
     assert other is not compiled
-    assert (other.f, other.how, other.__name__) == (twice, options, "twice")
+    assert (other.f, other.how, other.__name__) == (twice, compiled.how, "twice")
+    assert options.items() <= other.how.items()
     assert not other.entries
     assert compiled.entries
     assert other(X).tolist() == compiled(X).tolist() == [2.0, 4.0]

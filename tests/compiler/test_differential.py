@@ -12,6 +12,7 @@ import warnings
 
 import numpy as np
 import pytest
+from compiled import between_bars
 from support import NIGHTLY
 
 import autoflow as af
@@ -20,167 +21,36 @@ from autoflow.compiler.llvm import engine as llvm
 from autoflow.errors import CompileError
 
 # Calls of x, which is an array or one of NumPy's numbers. Each takes bad values, too: it raises, warns or gives NaN.
-CALLS = """
-x * 2
-x + x
-x - -x
--x - x
--(-x)
--(x * 0)
-x * 0.0 - 0.0
-x * -1
-x / -1
--x / 2
--x / x
-0 * x
-(-x) * (-x)
--(3 * x)
-+x
-x * 1
-1 * x
-np.positive(x)
-np.square(-x)
-np.arctan2(-(x * 0), -1.0)
-np.copysign(3.0, np.nan_to_num(-(x * 0)))
-1 / (x * 0)
-1 / -(x * 0)
-1 / x
-x / x
-np.log(x)
-np.sqrt(x)
-np.exp(x * 100)
-np.reciprocal(x)
-x**2
-x**-1
-x**x
-2**x
-np.power(x, 3)
-np.power(x, x)
-x // 2
-x // x
-x % 3
-divmod(x, 2)[1]
-x > 0
-x == x
-(x <= 3) * x
-~x
-x & 1
-x << 1
-abs(x)
-np.sign(x)
-np.maximum(x, 0)
-np.fmax(x, 0)
-np.nan_to_num(x)
-np.isnan(x)
-np.clip(x, 0, 1)
-np.round(x)
-np.real(x)
-x.imag
-x.conj()
-np.logical_xor(x, 1e-8)
-np.sum(x)
-np.max(x, axis=(0,))
-x.sum(axis=0)
-x.sum(axis=-1, keepdims=True)
-np.sum(x[..., :1], axis=-1)
-np.sum(-(x[..., :1] * 0), axis=-1)
-np.prod(x)
-np.max(x)
-np.max(x[..., :1], axis=-1)
-x.min(axis=0)
-np.argmax(x)
-np.any(x)
-x.mean()
-np.mean(x, axis=0)
-np.std(x)
-np.var(x, axis=-1)
-np.median(x)
-np.ptp(x)
-np.quantile(x, 0.3)
-np.quantile([1.0, 2.0, 4.0], x)
-np.average(x, weights=x)
-np.cumsum(x)
-np.sort(x, axis=None)
-np.argsort(x)
-np.diff(x)
-np.linalg.cholesky(x)
-np.linalg.inv(x)
-np.linalg.solve(x, x)
-np.linalg.eigvalsh(x)
-np.linalg.det(x)
-np.linalg.norm(x)
-np.linalg.norm(x, 2)
-np.linalg.matrix_power(x, -1)
-np.linalg.svd(x)[1]
-np.linalg.pinv(x)
-np.linalg.slogdet(x)[1]
-x @ x
-np.dot(x, x)
-np.outer(x, x)
-np.inner(x, x)
-np.einsum("...i->...", x)
-np.trace(x)
-np.diagonal(x)
-np.take(x, [0])
-x.take(x.astype(int))
-x[x.astype(int)]
-x.ravel()[x.astype(int).ravel()]
-np.choose(x.astype(int), [x, x])
-np.bincount(x.astype(int).ravel())
-np.digitize(x, x.ravel())
-np.searchsorted([0.0, 1.0], x)
-np.interp(x, [0.0, 1.0], [2.0, 3.0])
-np.repeat(x, 2)
-np.repeat(x.ravel(), x.astype(int).ravel())
-np.unique(x)
-np.nonzero(x)[0]
-np.histogram(x)[0]
-x[x > 0]
-x[x > 1].sum()
-np.compress([True, False], x, axis=0)
-np.where(x > 0, x, 0)
-np.where(x > 0)[0]
-np.full_like(x, 2)
-np.zeros_like(x)
-np.ones_like(x) + x
-np.zeros_like(x.sum())
-np.full_like(x.sum(), 2)
-np.copy(x.sum())
-x.sum()[...]
-x.sum().reshape(1)
-x.copy()
-np.copy(x)
-x.T
-x.T.copy()
-x.T.ravel("K")
-x.ravel("A")
-x.flatten("F")
-x.reshape(-1)
-x[::-1]
-x[..., None]
-x[0]
-x[-1:]
-np.squeeze(x)
-np.transpose(x)
-np.broadcast_to(x, (2,) + x.shape)
-np.atleast_1d(x)
-np.concatenate([x, x])
-np.stack([x, -x])
-np.tril(x)
-np.pad(x, 1)
-np.roll(x, 1)
-np.flip(x)
-x.astype(np.float32)
-x.astype(np.int8)
-x.astype(x.dtype, copy=False)
-x.astype(complex)
-x.astype(x.dtype.newbyteorder())
-x.view(np.uint8)
-np.reshape(x, (7,))
-x[9]
-x + np.ones(7)
-x.sum(axis=5)
-""".strip().splitlines()
+CALLS = between_bars(
+    """
+    x * 2 | x + x | x - -x | -x - x | -(-x) | -(x * 0) | x * 0.0 - 0.0 | x * -1 | x / -1 | -x / 2 | -x / x | 0 * x
+    (-x) * (-x) | -(3 * x) | +x | x * 1 | 1 * x | np.positive(x) | np.square(-x) | np.arctan2(-(x * 0), -1.0)
+    np.copysign(3.0, np.nan_to_num(-(x * 0))) | 1 / (x * 0) | 1 / -(x * 0) | 1 / x | x / x | np.log(x) | np.sqrt(x)
+    np.exp(x * 100) | np.reciprocal(x) | x**2 | x**-1 | x**x | 2**x | np.power(x, 3) | np.power(x, x) | x // 2 | x // x
+    x % 3 | divmod(x, 2)[1] | x > 0 | x == x | (x <= 3) * x | ~x | x & 1 | x << 1 | abs(x) | np.sign(x)
+    np.maximum(x, 0) | np.fmax(x, 0) | np.nan_to_num(x) | np.isnan(x) | np.clip(x, 0, 1) | np.round(x) | np.real(x)
+    x.imag | x.conj() | np.logical_xor(x, 1e-8) | np.sum(x) | np.max(x, axis=(0,)) | x.sum(axis=0)
+    x.sum(axis=-1, keepdims=True) | np.sum(x[..., :1], axis=-1) | np.sum(-(x[..., :1] * 0), axis=-1) | np.prod(x)
+    np.max(x) | np.max(x[..., :1], axis=-1) | x.min(axis=0) | np.argmax(x) | np.any(x) | x.mean() | np.mean(x, axis=0)
+    np.std(x) | np.var(x, axis=-1) | np.median(x) | np.ptp(x) | np.quantile(x, 0.3) | np.quantile([1.0, 2.0, 4.0], x)
+    np.average(x, weights=x) | np.cumsum(x) | np.sort(x, axis=None) | np.argsort(x) | np.diff(x) | np.linalg.cholesky(x)
+    np.linalg.inv(x) | np.linalg.solve(x, x) | np.linalg.eigvalsh(x) | np.linalg.det(x) | np.linalg.norm(x)
+    np.linalg.norm(x, 2) | np.linalg.matrix_power(x, -1) | np.linalg.svd(x)[1] | np.linalg.pinv(x)
+    np.linalg.slogdet(x)[1] | x @ x | np.dot(x, x) | np.outer(x, x) | np.inner(x, x) | np.einsum("...i->...", x)
+    np.trace(x) | np.diagonal(x) | np.take(x, [0]) | x.take(x.astype(int)) | x[x.astype(int)]
+    x.ravel()[x.astype(int).ravel()] | np.choose(x.astype(int), [x, x]) | np.bincount(x.astype(int).ravel())
+    np.digitize(x, x.ravel()) | np.searchsorted([0.0, 1.0], x) | np.interp(x, [0.0, 1.0], [2.0, 3.0]) | np.repeat(x, 2)
+    np.repeat(x.ravel(), x.astype(int).ravel()) | np.unique(x) | np.nonzero(x)[0] | np.histogram(x)[0] | x[x > 0]
+    x[x > 1].sum() | np.compress([True, False], x, axis=0) | np.where(x > 0, x, 0) | np.where(x > 0)[0]
+    np.full_like(x, 2) | np.zeros_like(x) | np.ones_like(x) + x | np.zeros_like(x.sum()) | np.full_like(x.sum(), 2)
+    np.copy(x.sum()) | x.sum()[...] | x.sum().reshape(1) | x.copy() | np.copy(x) | x.T | x.T.copy() | x.T.ravel("K")
+    x.ravel("A") | x.flatten("F") | x.reshape(-1) | x[::-1] | x[..., None] | x[0] | x[-1:] | np.squeeze(x)
+    np.transpose(x) | np.broadcast_to(x, (2,) + x.shape) | np.atleast_1d(x) | np.concatenate([x, x]) | np.stack([x, -x])
+    np.tril(x) | np.pad(x, 1) | np.roll(x, 1) | np.flip(x) | x.astype(np.float32) | x.astype(np.int8)
+    x.astype(x.dtype, copy=False) | x.astype(complex) | x.astype(x.dtype.newbyteorder()) | x.view(np.uint8)
+    np.reshape(x, (7,)) | x[9] | x + np.ones(7) | x.sum(axis=5)
+"""
+)
 
 # What is done around a call, and whether a program must be able to do it.
 FORMS = {

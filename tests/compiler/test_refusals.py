@@ -15,6 +15,7 @@ import warnings
 
 import numpy as np
 import pytest
+from compiled import between_bars
 
 import autoflow as af
 from autoflow import nn
@@ -539,8 +540,7 @@ DAY = date(2020, 1, 2)
 CHANCE = random.SystemRandom()
 draw = random.SystemRandom().random
 """
-OPENED = [(what, each.strip()) for what, texts in DOORS.items() for line in texts.strip().splitlines()
-          for each in line.split(" | ")]  # fmt: skip
+OPENED = [(what, each) for what, text in DOORS.items() for each in between_bars(text)]
 
 
 @pytest.mark.parametrize(("what", "expression"), OPENED)

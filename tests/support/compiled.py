@@ -1,10 +1,17 @@
 """Compiled functions beside eager code."""
 
+import re
+
 import numpy as np
 from support import values_of
 
 import autoflow as af
 from autoflow.base import pytree
+
+
+def between_bars(text):
+    """The expressions of a text that has several on a line, with bars between them."""
+    return re.split(r" \| | *\n *", text.strip())
 
 
 def check_same(ours, expected, rtol=0.0, atol=0.0, message="", strict=True):
@@ -17,12 +24,12 @@ def check_same(ours, expected, rtol=0.0, atol=0.0, message="", strict=True):
             np.testing.assert_array_equal(a, b, message, strict=strict)
 
 
-def check_calls(f, *calls, rtol=0.0, **options):
+def check_calls(f, *calls, rtol=0.0, atol=0.0, **options):
     """``f`` compiled gives what it gives, twice for each tuple of arguments; the compiled function."""
     compiled = af.compile(f, **options)
     for args in calls:
         for _ in range(2):
-            check_same(compiled(*args), f(*args), rtol)
+            check_same(compiled(*args), f(*args), rtol, atol)
     return compiled
 
 

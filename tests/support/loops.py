@@ -1,5 +1,6 @@
 """What tests of machine code share."""
 
+import numpy as np
 from compiled import check_near
 
 import autoflow as af
@@ -22,3 +23,17 @@ def check(f, *args, rtol=1e-13, signs=True):
     compiled = af.compile(f, engine="llvm")
     check_near(compiled, f, args, rtol, signs)
     return compiled
+
+
+RNG = np.random.default_rng(0)
+
+
+def positive(n, dtype=float, order="C"):
+    """A symmetric matrix with positive eigenvalues."""
+    a = RNG.standard_normal((n, n))
+    return np.array(a @ a.T + n * np.eye(n), dtype, order=order)
+
+
+def calls_of(compiled):
+    """The names of the calls that the latest program makes."""
+    return [row[1] for row in compiled.plan().rows]

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from compiled import check_calls, check_same
+from loops import RNG, calls_of, positive
 
 import autoflow as af
 from autoflow.compiler.llvm import engine as engines
@@ -9,7 +11,6 @@ from autoflow.compiler.llvm import engine as engines
 pytestmark = pytest.mark.skipif(not engines.is_there(), reason="llvmlite is not installed")
 scipy = pytest.importorskip("scipy")
 
-RNG = np.random.default_rng(0)
 N = 7
 MATRICES = {
     "lower": lambda k: np.linalg.cholesky(k), "upper": lambda k: np.linalg.cholesky(k, upper=True),
@@ -18,20 +19,11 @@ MATRICES = {
 }  # fmt: skip
 
 
-def positive(dtype, order):
-    a = RNG.standard_normal((N, N))
-    return np.array(a @ a.T + N * np.eye(N), dtype, order=order)
-
-
-def names(compiled):
-    return [row[1] for row in compiled.plan().rows]
-
-
 @pytest.mark.parametrize(("dtype", "order"), [(np.float64, "C"), (np.float64, "F"), (np.float32, "C")])
 @pytest.mark.parametrize("matrix", MATRICES)
 def test_value_and_gradients_are_those_of_eager_code(matrix, dtype, order):
     """Two systems of each matrix, one of them with the result of the other; all have gradients."""
-    k = positive(dtype, order)
+    k = positive(N, dtype, order)
     sides = [np.array(RNG.standard_normal(shape), dtype, order=order) for shape in ((N,), (N, 1), (N, 3))]
 
     def f(k, sides):
@@ -41,34 +33,28 @@ def test_value_and_gradients_are_those_of_eager_code(matrix, dtype, order):
     eager = af.value_and_grad(f, (0, 1))
     compiled = af.compile(eager, engine="llvm")
     for _ in range(3):
-        found = af.pytree.tree_leaves(compiled(k, sides))
-    for a, b in zip(found, af.pytree.tree_leaves(eager(k, sides)), strict=True):
-        assert a.dtype == b.dtype
-        assert a.shape == b.shape
-        np.testing.assert_allclose(a, b, rtol=0, atol=np.finfo(dtype).eps * 50 * np.abs(b).max())
-    assert "solve" not in names(compiled)
+        found = compiled(k, sides)
+    for a, b in zip(*map(af.tree_leaves, (found, eager(k, sides))), strict=True):
+        check_same(a, b, atol=np.finfo(dtype).eps * 50 * np.abs(b).max())
+    assert "solve" not in calls_of(compiled)
 
 
 def test_one_factorisation_for_a_solution_and_its_gradient():
-    k, y = positive(float, "C"), RNG.standard_normal((N, 1))
+    k, y = positive(N), RNG.standard_normal((N, 1))
     compiled = af.compile(af.grad(lambda k: (y * np.linalg.solve(k, y)).sum()), engine="llvm")
     compiled(k), compiled(k)
-    assert names(compiled).count("factorise") == 1
-    assert names(compiled).count("solve_with_factors") == 2
+    assert calls_of(compiled).count("factorise") == 1
+    assert calls_of(compiled).count("solve_with_factors") == 2
 
 
 @pytest.mark.parametrize("dtype", [complex, ">f8", int])
 def test_other_numbers_and_stacks_are_numpys(dtype):
-    k, y = positive(dtype, "C"), np.ones(N, dtype)
+    k, y = positive(N, dtype), np.ones(N, dtype)
     stack = np.stack([k, k])
     for matrix, side in ((k, y), (stack, np.stack([y, y])[..., None])):
         f = lambda a, b: (np.linalg.solve(a, b), np.linalg.solve(a, b + b))  # noqa: E731
-        compiled = af.compile(f, engine="llvm")
-        for _ in range(3):
-            found = compiled(matrix, side)
-        for a, b in zip(found, f(matrix, side), strict=True):
-            np.testing.assert_array_equal(a, b)
-        assert names(compiled).count("solve") == 2
+        compiled = check_calls(f, *[(matrix, side)] * 2, engine="llvm")
+        assert calls_of(compiled).count("solve") == 2
 
 
 @pytest.mark.parametrize("matrix", MATRICES)
@@ -78,10 +64,10 @@ def test_what_is_not_finite_and_errors_are_those_of_eager_code(matrix):
         return np.linalg.solve(a, np.linalg.solve(a.T, np.sin(y)))
 
     compiled = af.compile(f, engine="llvm")
-    k, y = positive(float, "C"), RNG.standard_normal((N, 2))
+    k, y = positive(N), RNG.standard_normal((N, 2))
     for _ in range(3):
         compiled(k, y)
-    assert "solve" not in names(compiled)
+    assert "solve" not in calls_of(compiled)
     for odd in (np.nan, np.inf, 0.0):
         a, b = k.copy(), y.copy()
         a[0], a[:, 0], b[1, 0] = odd, odd, odd
@@ -99,9 +85,6 @@ def test_what_is_not_finite_and_errors_are_those_of_eager_code(matrix):
 def test_without_scipy_they_are_numpys(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     compiled = af.compile(af.grad(lambda k: np.linalg.solve(k, np.ones(N)).sum()), engine="llvm")
-    k = positive(float, "C")
+    k = positive(N)
     compiled(k), compiled(k)
-    assert names(compiled).count("solve") == 2
-
-
-# ---------------------------------------------------------------- triangles in loops, which wake no threads
+    assert calls_of(compiled).count("solve") == 2

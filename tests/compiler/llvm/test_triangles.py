@@ -2,23 +2,14 @@
 
 import numpy as np
 import pytest
+from compiled import check_same
+from loops import RNG, calls_of, positive
 
 import autoflow as af
 from autoflow.compiler.llvm import engine as engines
 
 pytestmark = pytest.mark.skipif(not engines.is_there(), reason="llvmlite is not installed")
 scipy = pytest.importorskip("scipy")
-RNG = np.random.default_rng(0)
-N = 7
-
-
-def positive(dtype, order):
-    a = RNG.standard_normal((N, N))
-    return np.array(a @ a.T + N * np.eye(N), dtype, order=order)
-
-
-def names(compiled):
-    return [row[1] for row in compiled.plan().rows]
 
 
 def likelihood(k, y):
@@ -33,8 +24,7 @@ def likelihood(k, y):
 def test_blocks_of_all_sizes(n, columns, dtype):
     """Sizes with and without rows and columns left over; only the lower triangle is read; half of the right sides lie
     turned in memory."""
-    a = RNG.standard_normal((n, n))
-    k = np.asarray(np.tril(a @ a.T + n * np.eye(n)), dtype)
+    k = np.tril(positive(n, dtype))
     y = np.asarray(RNG.standard_normal((n, columns)), dtype)
 
     def f(k, y, turned):
@@ -49,8 +39,8 @@ def test_blocks_of_all_sizes(n, columns, dtype):
     for a, b in zip(af.pytree.tree_leaves(found), af.pytree.tree_leaves(f(k, y, y.T.copy())), strict=True):
         assert a.flags.c_contiguous
         np.testing.assert_allclose(a, b, rtol=0, atol=np.finfo(dtype).eps * 20 * max(np.abs(b).max(), 1))
-    assert sorted(names(compiled))[:2] == ["cholesky_in_loops", "solve_lower_in_loops"]
-    assert not {"cholesky", "solve", "solve_lower"} & {*names(compiled)}
+    assert sorted(calls_of(compiled))[:2] == ["cholesky_in_loops", "solve_lower_in_loops"]
+    assert not {"cholesky", "solve", "solve_lower"} & {*calls_of(compiled)}
 
 
 @pytest.mark.parametrize("wide", [False, True])
@@ -65,27 +55,25 @@ def test_large_triangles_are_the_librarys(wide, monkeypatch):
         k = RNG.standard_normal((n, n))
         compiled = af.compile(lambda k: np.linalg.solve(np.linalg.cholesky(k), k), engine="llvm")
         compiled(k @ k.T), compiled(k @ k.T)
-        assert {*names(compiled)} == ways
+        assert {*calls_of(compiled)} == ways
 
 
 def test_the_factor_of_cholesky_serves_its_own_matrix():
     """Where that is symmetric; another one is factorised."""
-    k, y = positive(float, "C"), RNG.standard_normal((N, 2))
+    k, y = positive(7), RNG.standard_normal((7, 2))
     f = af.value_and_grad(likelihood, (0, 1))
     compiled = af.compile(f, engine="llvm")
-    lopsided = k + np.triu(np.ones((N, N)), 1)
+    lopsided = k + np.triu(np.ones((7, 7)), 1)
     for matrix in (k, k, lopsided, np.asfortranarray(lopsided), k):
-        for a, b in zip(*map(af.pytree.tree_leaves, (compiled(matrix, y), f(matrix, y))), strict=True):
-            np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-13)
-    assert "solve_symmetric_in_loops" in names(compiled)
-    assert not {"factorise", "solve", "cholesky"} & {*names(compiled)}
+        check_same(compiled(matrix, y), f(matrix, y), 1e-12, 1e-13)
+    assert "solve_symmetric_in_loops" in calls_of(compiled)
+    assert not {"factorise", "solve", "cholesky"} & {*calls_of(compiled)}
 
 
 def test_no_library_is_called_so_limits_hold(monkeypatch):
     """Whatever number of threads the user allows, the library is neither asked nor told."""
     n = 70
-    k, y = RNG.standard_normal((n, n)), RNG.standard_normal((n, n))
-    k = k @ k.T + n * np.eye(n)
+    k, y = positive(n), RNG.standard_normal((n, n))
     f = lambda k, y: np.linalg.solve(np.linalg.cholesky(k), y)  # noqa: E731
     compiled, expected = af.compile(f, engine="llvm"), f(k, y)
     compiled(k, y), compiled(k, y)

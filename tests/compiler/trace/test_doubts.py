@@ -10,18 +10,79 @@ import threading
 import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import pytest
+from compiled import between_bars
 from support import NIGHTLY, unseen_append
+from threads import in_threads
 
 import autoflow as af
+from autoflow.compiler.trace.doubts import Abandoned, Reporting, check_class, guard_methods
+from autoflow.compiler.trace.tape import Tape
 from autoflow.errors import CompileError
 from autoflow.rules import RULES
 
 X = np.array([1.0, 2.0])
 KEPT = contextvars.ContextVar("KEPT")
 CONTEXT = contextvars.copy_context()  # what is kept there is not put back
+
+
+# -- by hand
+
+
+class Asked:
+    """What a Traced is to the guard of its methods."""
+
+    def ask(self, error):
+        raise error
+
+    shape = property(lambda self: self.ask(ValueError("shape")))
+    flags = property(lambda self: self.ask(ValueError("flags")))
+
+
+def test_whatever_a_guarded_method_raises_is_a_doubt_of_its_recording():
+    guard_methods(Asked)
+    for ask, error in ((lambda x: x.ask(KeyError("asked")), "asked"), (lambda x: x.flags, "flags")):
+        x = Asked()
+        x.tape = Tape()
+        with pytest.raises(Abandoned):
+            ask(x)
+        assert x.tape.reason.args == (error,)
+    x.tape = Tape()
+    with pytest.raises(KeyboardInterrupt):
+        x.ask(KeyboardInterrupt)
+    assert x.tape.reason is None
+
+
+def test_settings_may_become_silent_and_nothing_else():
+    reporting = Reporting({"catch_warnings"})
+    with np.errstate(all="ignore"):
+        reporting.check()
+        with pytest.raises(CompileError, match="would happen in the first"):
+            reporting.check_restored()
+    reporting.check_restored()
+    for how in ({"divide": "raise"}, {"over": "call", "call": print}):
+        with np.errstate(**how), pytest.raises(CompileError, match=r"np\.errstate"):
+            reporting.check()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        reporting.check()
+        warnings.simplefilter("always")
+        with pytest.raises(CompileError, match="filters of warnings"):
+            reporting.check()
+
+
+def test_only_plain_arrays_pass():
+    for x in (np.ones(2), np.float64(1.0), 2.0):
+        check_class(x)
+    for x in (np.ma.ones(2), np.eye(2).view(np.matrix)):
+        with pytest.raises(CompileError, match="arithmetic of its own"):
+            check_class(x)
+
+
+# -- functions that catch
 
 
 def in_a_generator(x):
@@ -166,7 +227,7 @@ CATCHING = {
 @pytest.mark.filterwarnings("ignore::SyntaxWarning")  # 'return' in a 'finally' block, from Python 3.14 on
 def test_what_python_refuses_has_numpys_text(catching):
     """Also at the first call: a function that catches exceptions is compared with eager code from then on."""
-    lines = [line for part in REFUSED_BY_PYTHON.strip().splitlines() for line in part.strip().split(" | ")]
+    lines = between_bars(REFUSED_BY_PYTHON)
     kinds = [np.ones(3), np.array(1.0), np.float64(1.0)]
     first = [*CATCHING].index(catching)
     pairs = [(line, kinds[(first + k) % 3]) for k, line in enumerate(lines)]  # by day each line meets each kind
@@ -235,13 +296,7 @@ def test_filters_that_another_thread_changes_do_not_count():
 def test_other_threads_have_their_own_doubts():
     f = af.compile(lambda x: x * 2.0)
     g = af.compile(lambda x: x * (2.0 if x[0] > 0 else 3.0), fallback=True)
-    found = []
-    threads = [threading.Thread(target=lambda h=h: found.append(h(X).tolist())) for h in (f, g) * 4]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert found == [[2.0, 4.0]] * 8
+    assert [h.tolist() for h in in_threads(*[partial(h, X) for h in (f, g) * 4])] == [[2.0, 4.0]] * 8
 
 
 def test_a_thread_that_looks_at_frames_keeps_nothing():

@@ -19,12 +19,44 @@ from threads import in_threads
 
 import autoflow as af
 from autoflow import nn
-from autoflow.compiler.trace import guards
+from autoflow.compiler.program import Program
+from autoflow.compiler.trace import guards as guards_module
 from autoflow.errors import CompileError
 
 
 def equal(a, b):
     np.testing.assert_array_equal(a, np.asarray(b), strict=True)
+
+
+# -- by hand
+
+
+def test_what_changes_during_the_recording_is_named():
+    scope = {"K": [1.0], "D": {"a": 1.0}, "A": np.ones(2), "R": np.random.default_rng(0), "I": iter([1, 2])}
+    exec("def f(x): return x * K[0] * D['a'] * A * R.random() * next(I)", scope)
+    guards = guards_module.Guards(scope["f"], [])
+    assert [*guards.changes()] == []
+    for change, message in (
+        ("A[0] = 2.0", "writes into an array of shape (2,) from outside"), ("R.random()", "draws random numbers"),
+        ("next(I)", "takes elements of an iterator from outside, a list_iterator"),
+        ("K.append(2.0)", "changes the elements of a list"), ("D['a'] = 2.0", "changes the elements of a dict"),
+    ):  # fmt: skip
+        exec(change, scope)
+        assert any([found.startswith(message) for found in guards.changes()]), message
+
+
+def test_arrays_that_a_program_reads_as_a_whole():
+    program, (a, b, c) = Program(), [np.ones(4) for _ in range(3)]
+    x = program.ufunc(np.add, (program.capture(a), program.capture(b[::-1])))
+    program.outputs = [program.ufunc(np.multiply, (x, program.capture(np.broadcast_to(c[:1], 4))))]
+    assert {id(a), id(b)} <= guards_module.read_by(program)
+    assert id(c) not in guards_module.read_by(program)
+
+
+def test_places_have_names_in_messages():
+    cell = (lambda x: lambda: x)(1).__closure__[0]
+    names = [guards_module.item_name(*place) for place in ((cell, None), ({"a": 1}, "a"), ([1], 0))]
+    assert names == ["a variable of the function around it", "'a'", "the element 0 of a list"]
 
 
 # -- arrays ------------------------------------------------------------------------------------------------------------
@@ -208,7 +240,7 @@ def test_one_of_many_numbers():
 
 
 def test_more_objects_than_can_be_watched(monkeypatch):
-    monkeypatch.setattr(guards, "LIMIT", 1000)
+    monkeypatch.setattr(guards_module, "LIMIT", 1000)
     many = [SimpleNamespace(rate=1.0) for _ in range(1001)]
     with pytest.raises(CompileError, match="more than 1000 objects"):
         af.compile(lambda x: x * many[-1].rate)(np.ones(1))

@@ -5,19 +5,85 @@ stands in a closed list; docs/guarantees.md names it.
 """
 
 import argparse
+import array
+import collections
 import decimal
 import gc
+import io
 import os
 import sys
 import warnings
+import weakref
 
 import numpy as np
 import pytest
 
 import autoflow as af
+from autoflow.compiler.program import Program
+from autoflow.compiler.trace import reachable
+from autoflow.compiler.trace.guards import Guards
 from autoflow.errors import CompileError
 
 X = np.array([1.0, -2.0, 3.0])
+
+# -- the pieces by themselves
+
+
+@pytest.mark.parametrize(("expression", "is_called"), [
+    ("C(x)", True), ("isinstance(x, C)", False), ("isinstance(x, (int, C))", False), ("type(x) is C", False),
+    ("C.rate", False), ("len([C])", True), ("C.__init__(x)", True), ("[C for _ in x]", True), ("(lambda: C)()", True),
+    ("C if x is C else 0", True),
+])  # fmt: skip
+def test_names_of_code_are_called_or_only_asked_for(expression, is_called):
+    names = reachable.names_of(eval(f"lambda x: {expression}").__code__)
+    assert "C" in names.read
+    assert ("C" in names.called) is is_called
+
+
+@pytest.mark.parametrize(("expression", "name"), [
+    ("np.sin(x)", "sin"), ("C.rate", "rate"), ("f'{x}'", "format"), ("x % 2", "format"), ("[x.T for _ in x]", "T"),
+])  # fmt: skip
+def test_attributes_in_code(expression, name):
+    assert reachable.names_of(eval(f"lambda x: {expression}").__code__).attributes == {name}
+
+
+def test_contents_are_compared_in_full():
+    for x, change in (
+        (np.zeros(10_000), lambda x: x.__setitem__(4321, 7)), (np.zeros(3), lambda x: x.__setitem__(2, -0.0)),
+        (np.array([None]), lambda x: x.__setitem__(0, 2)), (np.zeros((80, 80)).T, lambda x: x.__setitem__((3, 70), 1)),
+        ([1, (2, 3)], lambda x: x.__setitem__(1, (2, 4))), ({"a": 1}, lambda x: x.update(a=1.0)), ({1}, set.clear),
+        (collections.deque([1, 2]), lambda x: x.rotate()), (bytearray(b"a"), lambda x: x.append(0)),
+        (io.StringIO("a"), lambda x: x.write("b")), (array.array("d", [1.0]), lambda x: x.__setitem__(0, 2.0)),
+    ):  # fmt: skip
+        read, mark = reachable.reader(x)
+        assert read() == read() == mark
+        change(x)
+        assert read() != mark, x
+
+
+@pytest.mark.parametrize(("now", "before", "equal"), [
+    (1.5, 1.5, True), (0.0, -0.0, False), (1, 1.0, False), (1, True, False), (float("nan"), float("nan"), True),
+    ((1, "a"), (1, "a"), True), ((1, 2), (1, 2.0), False), ([], [], False), (np.float32(1), np.float64(1), False),
+])  # fmt: skip
+def test_numbers_are_equal_if_nothing_tells_them_apart(now, before, equal):
+    assert reachable.is_equal(now, before) is equal
+
+
+def test_edges_lead_to_what_they_led_to_until_it_is_gone():
+    class C:
+        __slots__ = "__weakref__", "a"
+
+    x, held = C(), object()
+    x.a = held
+    for root in (x, [held], {"k": held}, (lambda: held), weakref.ref(x), {1, held}):
+        assert any([reachable.follow(*edge) in (held, x) for edge in reachable.edges_of(root)])
+    (edge,) = [edge for edge in reachable.edges_of(x) if reachable.follow(*edge) is held]
+    del x.a
+    assert reachable.follow(*edge) is reachable.MISSING
+
+
+# -- programs
+
 IMPORTS = """
 import abc, argparse, array, collections, contextvars, dataclasses, datetime, decimal, enum, fractions, functools
 import inspect, itertools, operator, os, re, sys, threading, types, typing, weakref
@@ -25,19 +91,57 @@ import numpy as np
 __name__ = "program"
 """
 PROGRAMS = {
-    "dict": ("return x*D['a']", "D={'a':2.}", "D['a']=3."),
-    "nested": ("return x*D['a'][0]['b']", "D={'a':[{'b':2.}]}", "D['a'][0]['b']=3."),
-    "tuple of lists": ("return x*T[0][0]", "T=([2.],)", "T[0][0]=3."),
-    "set len": ("return x*len(S)", "S={1,2}", "S.add(5)"),
+    **{
+        f"{a}, then {b}": (f"return x*({read})", f"K={a}", f"K={b}")
+        for a, b, read in (
+            ("2", "2.5", "K"), ("0.0", "-0.0", "np.copysign(1,K)"), ("1.0", "float('nan')", "2 if K==K else 3"),
+            ("True", "1", "2 if K is True else 3"), ("True", "False", "2 if K else 3"), ("2j", "3j", "K.imag"),
+            ("None", "0", "2 if K is None else 3"), ("...", "0", "2 if K is ... else 3"), ("'ab'", "'abc'", "len(K)"),
+            ("b'ab'", "b'abc'", "len(K)"), ("range(2)", "range(3)", "len(K)"), ("np.float64(2)", "np.float64(3)", "K"),
+            ("slice(2,3)", "slice(3,4)", "np.arange(5.)[K][0]"), ("frozenset([1,2])", "frozenset([1,5])", "sum(K)"),
+            ("(1,2)", "[1,2]", "2 if type(K) is tuple else 3"),
+            ("re.compile('a')", "re.compile('b')", "ord(K.pattern)"),
+            ("decimal.Decimal(2)", "decimal.Decimal(3)", "float(K)"),
+            ("datetime.date(2020,1,2)", "datetime.date(2020,1,3)", "K.day"),
+        )
+    },
+    **{
+        f"attribute of {make}": ("return x*N.a", f"import optparse\n{setup}\nN={make}", "N.a=3.")
+        for make, setup in (
+            ("types.SimpleNamespace(a=2.)", ""), ("argparse.Namespace(a=2.)", ""), ("optparse.Values({'a':2.})", ""),
+            ("dataclasses.make_dataclass('N',['a'])(2.)", ""),
+            *[(f"C({value});N.a=2.", f"class C({kind}): pass") for kind, value in (
+                ("dict", "b=2."), ("list", "[1]"), ("tuple", "[1]"), ("float", "1"), ("str", "'a'"))],
+        )
+    },
+    **{
+        f"element of {make}": (f"return x*N[{key}]", f"import ctypes, mmap\nclass C(dict): pass\nN={make}", change)
+        for key, change, makes in (
+            ("0", "N[0]=3", ("collections.deque([2.])", "array.array('d',[2.])", "bytearray(b'ab')", "mmap.mmap(-1,8)",
+                "collections.UserList([2.])", "(ctypes.c_int*2)(1,2)")),
+            ("'a'", "N['a']=3", ("collections.Counter(a=2)", "collections.UserDict(a=2.)", "C(a=2.)",
+                "collections.ChainMap({},{'a':2.})")),
+        )
+        for make in makes
+    },
+    **{
+        f"{call} that reads {read}": (
+            f"return x*({call})", f"class C:\n def {method.format(read)}\nK=[2];N=C();N.a=2", f"{change}=3")
+        for read, change in (("s.a", "N.a"), ("K[0]", "K[0]"))
+        for call, method in {
+            "N()": "__call__(s): return {}", "len(N)": "__len__(s): return {}", "N*2": "__mul__(s,o): return {}",
+            "sum(N)": "__iter__(s): return iter([{}])", "2 if 1 in N else 3": "__contains__(s,o): return {}==2",
+            "2 if N==1 else 3": "__eq__(s,o): return {}==2", "2 if N else 3": "__bool__(s): return {}==2",
+            "N[0]": "__getitem__(s,i): return {}", "float(N)": "__float__(s): return float({})",
+            "len(str(N))": "__str__(s): return 'a'*{}",
+            "np.asarray(N)": "__array__(s,dtype=None,copy=None): return np.full(3,float({}))",
+        }.items()
+    },
+    "dict": ("return x*D['a']", "D={'a':2.}", "D['a']=3."), "set len": ("return x*len(S)", "S={1,2}", "S.add(5)"),
     "set of objects": ("return x*[*S][0].a", "class C: a=2.\nN=C();N.a=2.;S={N}", "N.a=3."),
     "deque of objects": ("return x*Q[0].a", "class C: a=2.\nN=C();N.a=2.;Q=collections.deque([N])", "N.a=3."),
-    "frozenset": ("return x*sum(S)", "S=frozenset([1,2])", "S=frozenset([1,5])"),
-    "deque": ("return x*Q[0]", "Q=collections.deque([2.])", "Q[0]=3."),
-    "array.array": ("return x*Q[0]", "Q=array.array('d',[2.])", "Q[0]=3."),
-    "bytearray": ("return x*Q[0]", "Q=bytearray(b'ab')", "Q[0]=3"),
     "memoryview": ("return x*Q[0]", "A=bytearray(b'ab');Q=memoryview(A)", "A[0]=3"),
     "namedtuple": ("return x*N.a", "N=collections.namedtuple('N','a')(2.)", "N=N._replace(a=3.)"),
-    "dataclass": ("return x*N.a", "N=dataclasses.make_dataclass('N',['a'])(2.)", "N.a=3."),
     "slots": ("return x*N.a", "class C:\n __slots__=('a',)\nN=C();N.a=2.", "N.a=3."),
     "class attr": ("return x*N.a", "class C:\n a=2.\nN=C()", "C.a=3."),
     "base attr": ("return x*N.a", "class B:\n a=2.\nclass C(B): pass\nN=C()", "B.a=3."),
@@ -52,15 +156,6 @@ PROGRAMS = {
     "descriptor": ("return x*N.a",
         "class De:\n def __get__(self,o,t): return self.v\nclass C:\n a=De()\nC.__dict__['a'].v=2.\nN=C()",
         "C.__dict__['a'].v=3."),
-    "call obj": ("return x*N()", "class C:\n def __call__(self): return self.a\nN=C();N.a=2.", "N.a=3."),
-    "len obj": ("return x*len(N)", "class C:\n def __len__(self): return self.a\nN=C();N.a=2", "N.a=3"),
-    "iter obj": ("return x*sum(N)", "class C:\n def __iter__(self): return iter(self.a)\nN=C();N.a=[2]", "N.a[0]=3"),
-    "mul obj": ("return x*(N*2)", "class C:\n def __mul__(self,o): return self.a*o\nN=C();N.a=2", "N.a=3"),
-    "contains": ("return x*(2 if 1 in N else 3)",
-        "class C:\n def __contains__(self,o): return o in self.a\nN=C();N.a=[1]", "N.a.clear()"),
-    "eq": ("return x*(2 if N==1 else 3)", "class C:\n def __eq__(self,o): return self.a==o\nN=C();N.a=1", "N.a=2"),
-    "bool obj": ("return x*(2 if N else 3)", "class C:\n def __bool__(self): return self.a\nN=C();N.a=True",
-        "N.a=False"),
     "hidden attributes": (
         "return x*N.a",
         "class C:\n def __getattribute__(self,n):\n"
@@ -73,11 +168,6 @@ PROGRAMS = {
         "  return {} if n=='__dict__' else object.__getattribute__(self,n)\nN=C();N.a=[2.]",
         "N.a[0]=3.",
     ),
-    "getitem obj": ("return x*N[0]", "class C:\n def __getitem__(self,i): return self.a\nN=C();N.a=2.", "N.a=3."),
-    "array protocol": ("return x*np.asarray(N)",
-        "class C:\n def __array__(self,dtype=None,copy=None): return np.full(3,self.a)\nN=C();N.a=2.", "N.a=3."),
-    "float protocol": ("return x*float(N)", "class C:\n def __float__(self): return self.a\nN=C();N.a=2.", "N.a=3."),
-    "str obj": ("return x*len(str(N))", "class C:\n def __str__(self): return self.a\nN=C();N.a='ab'", "N.a='abc'"),
     "enter": ("with N as v: return x*v",
         "class C:\n def __enter__(self): return self.a\n def __exit__(self,*a): pass\nN=C();N.a=2.", "N.a=3."),
     "partial": ("return g(x)", "def h(k,x): return x*k[0]\nK=[2.]\ng=functools.partial(h,K)", "K[0]=3."),
@@ -93,17 +183,7 @@ PROGRAMS = {
     "proxy": ("return x*Q['a']", "D={'a':2.};Q=types.MappingProxyType(D)", "D['a']=3."),
     "proxy add": ("return x*len(Q)", "D={'a':2.};Q=types.MappingProxyType(D)", "D['b']=3."),
     "chainmap": ("return x*Q['a']", "D={'a':2.};Q=collections.ChainMap({},D)", "D['a']=3."),
-    "chainmap add": ("return x*Q['a']", "D={'a':2.};Q=collections.ChainMap({},D)", "Q['a']=3."),
-    "counter": ("return x*Q['a']", "Q=collections.Counter(a=2)", "Q['a']+=1"),
     "counter missing": ("return x*(Q['b']+2)", "Q=collections.Counter(a=2)", "Q['b']+=1"),
-    "userdict": ("return x*Q['a']", "Q=collections.UserDict(a=2.)", "Q['a']=3."),
-    "userlist": ("return x*Q[0]", "Q=collections.UserList([2.])", "Q[0]=3."),
-    "dict subclass": ("return x*Q['a']", "class DD(dict): pass\nQ=DD(a=2.)", "Q['a']=3."),
-    "dict subclass attr": ("return x*Q.b", "class DD(dict): pass\nQ=DD(a=2.);Q.b=2.", "Q.b=3."),
-    "list subclass attr": ("return x*Q.b", "class DD(list): pass\nQ=DD([1]);Q.b=2.", "Q.b=3."),
-    "tuple subclass attr": ("return x*Q.b", "class DD(tuple): pass\nQ=DD([1]);Q.b=2.", "Q.b=3."),
-    "float subclass attr": ("return x*Q.b", "class DD(float): pass\nQ=DD(1);Q.b=2.", "Q.b=3."),
-    "str subclass attr": ("return x*Q.b", "class DD(str): pass\nQ=DD('a');Q.b=2.", "Q.b=3."),
     "int enum": ("return x*E.a.value", "class E(enum.Enum):\n a=2.\n b=3.", "E._member_map_['a']._value_=3."),
     "exception attr": ("return x*Q.args[0]", "Q=ValueError(2.)", "Q.args=(3.,)"),
     "weakref": ("return x*W().a", "class C: pass\nN=C();N.a=2.;W=weakref.ref(N)", "N.a=3."),
@@ -112,17 +192,12 @@ PROGRAMS = {
     "weakset": ("return x*len(W)", "class C: pass\nN=C();W=weakref.WeakSet([N])", "M=C();W.add(M)"),
     "contextvar": ("return x*V.get()", "V=contextvars.ContextVar('v',default=2.)", "V.set(3.)"),
     "threadlocal": ("return x*L.a", "L=threading.local();L.a=2.", "L.a=3."),
-    "namespace": ("return x*N.a", "N=types.SimpleNamespace(a=2.)", "N.a=3."),
-    "argparse": ("return x*N.a", "N=argparse.Namespace(a=2.)", "N.a=3."),
-    "optparse": ("return x*N.a", "import optparse\nN=optparse.Values({'a':2.})", "N.a=3."),
     "configparser": ("return x*N.getfloat('a','b')",
         "import configparser\nN=configparser.ConfigParser();N['a']={'b':'2'}", "N['a']['b']='3'"),
     "C's number": ("return x*N.value", "import ctypes\nN=ctypes.c_double(2.)", "N.value=3."),
-    "C's array": ("return x*N[1]", "import ctypes\nN=(ctypes.c_int*2)(1,2)", "N[1]=3"),
     "C's structure": ("return x*N.a",
         "import ctypes\nclass C(ctypes.Structure):\n _fields_=[('a',ctypes.c_double)]\nN=C(2.)", "N.a=3."),
     "all attributes": ("return x*N.a", "N=argparse.Namespace(a=2.)", "N.__dict__={'a':3.}"),
-    "memory map": ("return x*N[0]", "import mmap\nN=mmap.mmap(-1,8);N[0]=2", "N[0]=3"),
     "text in memory": ("return x*len(N.getvalue())", "import io\nN=io.StringIO('ab')", "N.write('abc')"),
     "event": ("return x*(3 if N.is_set() else 2)", "N=threading.Event()", "N.set()"),
     "namespace del": ("return x*(2 if hasattr(N,'a') else 3)", "N=types.SimpleNamespace(a=2.)", "del N.a"),
@@ -131,17 +206,10 @@ PROGRAMS = {
     "class hasattr add": ("return x*(3 if hasattr(N,'a') else 2)", "class C: pass\nN=C()", "C.a=3."),
     "global add": ("return x*(3 if 'ZZ' in globals() else 2)", "pass", "ZZ=3."),
     "try global": ("try: k=ZZ\nexcept NameError: k=2\nreturn x*k", "pass", "ZZ=3."),
-    "a classmethod's global": ("return x*C.g()", "class C:\n @classmethod\n def g(cls): return K[0]\nK=[2.]",
-        "K[0]=3."),
     "another classmethod": ("return x*C.g()", "class C:\n @classmethod\n def g(cls): return 2.",
         "C.g=classmethod(lambda cls:3.)"),
     "partialmethod": ("return x*N.g()",
         "K=[2.]\nclass C:\n def h(self,k): return k[0]\n g=functools.partialmethod(h,K)\nN=C()", "K[0]=3."),
-    "made inside": ("return x*C().a", "class C:\n def __init__(self): self.a=K[0]\nK=[2.]", "K[0]=3."),
-    "new inside": ("return x*C().a",
-        "class C:\n def __new__(cls):\n  o=object.__new__(cls);o.a=K[0]\n  return o\nK=[2.]", "K[0]=3."),
-    "a dataclass made inside": ("return x*C(2.).b",
-        "@dataclasses.dataclass\nclass C:\n a: float\n def __post_init__(self): self.b=self.a*K[0]\nK=[1.]", "K[0]=3."),
     "a default of what makes it": ("return x*C().a", "class C:\n def __init__(self,a=2.): self.a=a",
         "C.__init__.__defaults__=(3.,)"),
     "a class made inside": ("class D(C): pass\nreturn x*D.b[0]",
@@ -189,7 +257,6 @@ PROGRAMS = {
     "object array": ("return x*O[0]", "O=np.array([2.],object)", "O[0]=3."),
     "object array inner": ("return x*O[0][0]", "O=np.array([None],object);O[0]=[2.]", "O[0][0]=3."),
     "object matrix": ("return x*O[0,0][0]", "O=np.empty((1,1),object);O[0,0]=[2.]", "O[0,0][0]=3."),
-    "a list for a tuple": ("return x*(2 if type(K) is tuple else 3)", "K=(1,2)", "K=[1,2]"),
     "another of the same text": ("return x*N.c.a", "class C:\n def __repr__(self): return 'C'\nN=C();N.c=C();N.c.a=2.",
         "N.c=C();N.c.a=3."),
     "a longer tuple": ("return x*sum(L[0])", "L=[(1,1)]", "L[0]=(1,1,1)"),
@@ -202,7 +269,6 @@ PROGRAMS = {
     "array dtype": ("return x*O.dtype.itemsize", "O=np.ones(2)", "O=O.astype('f4')"),
     "array flags": ("return x*(2 if O.flags.writeable else 3)", "O=np.ones(2)", "O.flags.writeable=False"),
     "array view base": ("return x*float(O[0])", "B=np.ones(4);O=B[:2]", "B[0]=3."),
-    "staticmethod": ("return x*C.g()", "class C:\n @staticmethod\n def g(): return 2.", "C.g=staticmethod(lambda:3.)"),
     "classmethod": ("return x*C.g()", "class C:\n a=2.\n @classmethod\n def g(cls): return cls.a", "C.a=3."),
     "method swap": ("return x*N.g()", "class C:\n def g(self): return 2.\nN=C()", "C.g=lambda self:3."),
     "instance method": ("return x*N.g()", "class C:\n def g(self): return 2.\nN=C()", "N.g=lambda:3."),
@@ -217,7 +283,6 @@ PROGRAMS = {
     "singledispatch": ("return x*g(1)", "@functools.singledispatch\ndef g(k): return 2.",
         "g.register(int)(lambda k:3.)"),
     "lru": ("return x*g()", "K=[2.]\n@functools.lru_cache\ndef g(): return K[0]", "K[0]=3.;g.cache_clear()"),
-    "wraps": ("return x*g()", "def h(): return K[0]\nK=[2.]\n@functools.wraps(h)\ndef g(): return h()", "K[0]=3."),
     "isinstance reg": ("return x*(2 if isinstance(N,A) else 3)", "class A(abc.ABC): pass\nclass C: pass\nN=C()",
         "A.register(C)"),
     "subclasses": ("return x*(2+len(C.__subclasses__()))", "class C: pass", "class D(C): pass"),
@@ -226,12 +291,8 @@ PROGRAMS = {
     "name": ("return x*len(g.__name__)", "def g(): pass", "g.__name__='gggg'"),
     "decimal ctx": ("return x*float(decimal.Decimal(1)/3)", "decimal.getcontext().prec=20",
         "decimal.getcontext().prec=2"),
-    "decimal": ("return x*float(Q)", "Q=decimal.Decimal(2)", "Q=decimal.Decimal(3)"),
     "fraction": ("return x*float(Q)", "Q=fractions.Fraction(2)", "Q._numerator=3"),
-    "datetime": ("return x*Q.day", "Q=datetime.date(2020,1,2)", "Q=datetime.date(2020,1,3)"),
-    "regex": ("return x*len(Q.findall('aab'))", "Q=re.compile('a')", "Q=re.compile('b')"),
-    "slice": ("return x*np.arange(5.)[Q][0]", "Q=slice(2,3)", "Q=slice(3,4)"),
-    "range": ("return x*len(Q)", "Q=range(2)", "Q=range(3)"), "dtype glob": ("return x.astype(Q)", "Q='f8'", "Q='f4'"),
+    "dtype glob": ("return x.astype(Q)", "Q='f8'", "Q='f4'"),
     "ufunc glob": ("return Q(x,2)", "Q=np.multiply", "Q=np.add"),
     "builtin shadow": ("return x*len([1,2])", "pass", "len=lambda v:3"),
     "printoptions": ("return x*len(str(np.array([1.23456])))", "np.set_printoptions(precision=8)",
@@ -246,14 +307,6 @@ PROGRAMS = {
     "mutable key": ("return x*D[K]",
         "class Key:\n def __hash__(self): return 1\n def __eq__(self,o): return o.v==self.v\n v=1\nK=Key();D={K:2.}",
         "D[K]=3."),
-    "bool flip": ("return x*(2 if B else 3)", "B=True", "B=False"),
-    "neg zero": ("return np.copysign(x,Z)", "Z=0.0", "Z=-0.0"),
-    "nan payload": ("return x*(2 if Z==Z else 3)", "Z=1.0", "Z=float('nan')"),
-    "int/float": ("return x//1*K", "K=2", "K=2.5"), "True/1": ("return x*(2 if K is True else 3)", "K=True", "K=1"),
-    "str": ("return x*len(K)", "K='ab'", "K='abc'"), "bytes": ("return x*len(K)", "K=b'ab'", "K=b'abc'"),
-    "complex": ("return x*K.imag", "K=2j", "K=3j"), "None": ("return x*(2 if K is None else 3)", "K=None", "K=0"),
-    "Ellipsis": ("return x*(2 if K is ... else 3)", "K=...", "K=0"),
-    "np scalar": ("return x*K", "K=np.float64(2)", "K=np.float64(3)"),
     "dict order": ("return x*next(iter(D))", "D={2:0,3:0}", "D[2]=D.pop(2)"),
     "list reverse": ("return x*L[0]", "L=[2.,3.]", "L.reverse()"),
     "list inner same": ("return x*L[0][0]", "a=[2.];b=[3.];L=[a,b]", "a[0],b[0]=b[0],a[0]"),
@@ -289,9 +342,6 @@ PROGRAMS = {
     "from import inside": ("from af_test_module import a\nreturn x*a",
         "sys.modules['af_test_module']=types.ModuleType('af_test_module');sys.modules['af_test_module'].a=2.",
         "sys.modules['af_test_module'].a=3."),
-    "len global": ("return x*len(N)", "class C:\n def __len__(self): return K[0]\nK=[2]\nN=C()", "K[0]=3"),
-    "mul global": ("return x*(N*2)", "class C:\n def __mul__(self,o): return K[0]\nK=[2]\nN=C()", "K[0]=3"),
-    "getitem global": ("return x*N[0]", "class C:\n def __getitem__(self,o): return K[0]\nK=[2]\nN=C()", "K[0]=3"),
     "missing global": ("return x*N[0]", "class C(dict):\n def __missing__(self,o): return K[0]\nK=[2]\nN=C()",
         "K[0]=3"),
     "list sub class attr": ("return x*N.a", "class C(list):\n a=2.\nN=C([1])", "C.a=3."),
@@ -645,6 +695,19 @@ def test_later_changes_are_seen_or_refused(name):
     assert is_stale(*PROGRAMS[name]) is (None if name in REFUSED else name in UNSEEN)
 
 
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if name not in REFUSED])
+def test_guards_by_themselves_see_the_change(name):
+    body, setup, change = PROGRAMS[name]
+    scope = scope_of(body, setup)
+    guards = Guards(scope["f"], [])
+    guards.watch(Program(), set(), True)
+    assert guards.hold()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        exec(change, scope)
+    assert guards.hold() is (name in UNSEEN)
+
+
 @pytest.mark.parametrize("name", HARMLESS)
 def test_clocks_that_the_function_does_not_read_are_no_reason_to_refuse(name):
     body, setup = HARMLESS[name]
@@ -698,6 +761,7 @@ def test_clocks_that_the_function_may_read_are_refused(body):
 
 # Objects H that hold an object O, written in Python or in C, and how the function gets O from it.
 HOLDERS = {
+    "global": ("H=O", "H"), "dict in a list": ("H=[{'a':O}]", "H[0]['a']"), "tuple": ("H=(O,)", "H[0]"),
     "values of a dict": ("D={'a':O};H=D.values()", "[*H][0]"),
     "items of a dict": ("D={'a':O};H=D.items()", "[*H][0][1]"), "a method of a dict": ("D={'a':O};H=D.get", "H('a')"),
     "a method of a list": ("H=[O].__getitem__", "H(0)"), "a method of a tuple": ("H=(O,).__iter__", "next(H())"),
@@ -731,11 +795,11 @@ HELD = {
 
 
 @pytest.mark.parametrize("holder", HOLDERS)
-def test_whatever_holds_it_what_changes_is_seen_or_refused(holder):
+def test_whatever_holds_it_what_changes_is_seen(holder):
     hold, read = HOLDERS[holder]
     for name, (setup, what, change) in HELD.items():
         setup = f"import autoflow as af\n{setup}\n{hold}"
-        assert not is_stale(f"return x*{what.format(read)}", setup, change), name
+        assert is_stale(f"return x*{what.format(read)}", setup, change) is False, name
 
 
 # Classes C of containers, whose elements are arguments of the program, and an object O of it.
@@ -839,7 +903,8 @@ READ = {
 @pytest.mark.parametrize("code", CODE)
 def test_what_code_reads_is_seen_wherever_the_code_stands(code, read):
     (setup, call), (there, text, change) = CODE[code], READ[read]
-    assert not is_stale("return x*" + call.format(text), f"{there}\n{setup.format(text)}", change)
+    found = is_stale("return x*" + call.format(text), f"{there}\n{setup.format(text)}", change)
+    assert found is False or (found is None and code == "singledispatch")  # from Python 3.13 on
 
 
 @pytest.mark.parametrize("text", ["str(A)", "repr(A)", "f'{A}'", "'{}'.format(A)", "np.array2string(A)", "f'{[A]}'"])

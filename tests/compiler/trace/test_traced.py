@@ -14,6 +14,10 @@ import numpy as np
 import pytest
 
 import autoflow as af
+from autoflow.compiler.run.buffers import Plan
+from autoflow.compiler.trace.doubts import Abandoned
+from autoflow.compiler.trace.tape import Tape
+from autoflow.compiler.trace.traced import Traced
 from autoflow.errors import CompileError
 
 # Computed anew in every call: name -> what is done with a vector, or with a matrix m of integers.
@@ -150,6 +154,26 @@ def points():
         (np.arange(9.0, 0.0, -1.5)[::2], np.asfortranarray(m[::-1] + 1)),
         (np.array([2.5, 0.5, 1.0]), np.arange(30).reshape(5, 6)[::3, ::2] + 1),
     ]
+
+
+def test_an_array_writes_down_what_is_done_with_it():
+    """By hand: a recording, whose program gives the same for other numbers; and a question that ends it."""
+    tape = Tape()
+    x, w = [tape.borrow(tape.program.input(a)) for a in (np.arange(3.0), np.eye(3))]
+    y = np.tanh(x @ w) + np.sum(x[1:] ** 2) / 2.0
+    z = np.zeros_like(y)
+    z[1:] = y[:-1]
+    assert (type(z), z.shape, z.dtype, len(z), x.T is x) == (Traced, (3,), np.float64, 3, False)
+    tape.program.outputs = [y.expr, z.expr]
+    a, b = np.array([0.5, -1.0, 2.0]), np.arange(9.0).reshape(3, 3)
+    expected = np.tanh(a @ b) + np.sum(a[1:] ** 2) / 2.0
+    found = Plan(tape.program).run([a, b])
+    np.testing.assert_allclose(found, [expected, [0.0, *expected[:-1]]], rtol=1e-15)
+    for ask in (bool, float, str, np.asarray):
+        tape.reason = None
+        with pytest.raises(Abandoned):
+            ask(x[1])
+        assert isinstance(tape.reason, CompileError)
 
 
 def test_every_attribute_is_classified():
