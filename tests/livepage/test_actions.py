@@ -24,8 +24,7 @@ RATE = 0.125
 def normalised(w, gain, shift, v, x):
     z = x @ w
     z = (z - np.mean(z, axis=0)) / np.sqrt(np.var(z, axis=0) + 1e-5)
-    h = np.tanh(gain * z + shift)
-    return h @ v
+    return np.tanh(gain * z + shift) @ v
 
 
 def batch_norm(rng: Any) -> Any:
@@ -35,8 +34,7 @@ def batch_norm(rng: Any) -> Any:
     params = {"w": rng.normal(size=(2, 5)), "gain": np.ones(5), "shift": np.zeros(5), "v": rng.normal(size=5)}
 
     def loss(w, gain, shift, v, x, t):
-        y = normalised(w, gain, shift, v, x)
-        return np.mean(np.logaddexp(0.0, -t * y))
+        return np.mean(np.logaddexp(0.0, -t * normalised(w, gain, shift, v, x)))
 
     return loss, params, {"x": x, "t": t}, normalised
 
@@ -101,8 +99,7 @@ def oscillator(rng: Any) -> Any:
         return np.exp(size) * np.exp(-np.log1p(np.exp(decay)) * x) * np.sin(pace * x + phase)
 
     def loss(p, x, t):
-        y = predict(p, x)
-        return np.mean((y - t) ** 2)
+        return np.mean((predict(p, x) - t) ** 2)
 
     t = 1.3 * np.exp(-0.4 * x) * np.sin(2.1 * x + 0.3) + rng.normal(size=25) * 0.02
     return loss, {"p": np.array([0.1, -0.5, 1.8, 0.0])}, {"x": x, "t": t}, predict
@@ -113,12 +110,10 @@ def autoencoder(rng: Any) -> Any:
     params = {"w": rng.normal(size=(16, 3)) * 0.5, "a": np.zeros(3), "b": np.zeros(16)}
 
     def predict(w, a, b, x):
-        h = np.tanh(x @ w + a)
-        return nn.sigmoid(h @ w.T + b)
+        return nn.sigmoid(np.tanh(x @ w + a) @ w.T + b)
 
     def loss(w, a, b, x):
-        y = predict(w, a, b, x)
-        return np.mean(np.sum((y - x) ** 2, axis=1))
+        return np.mean(np.sum((predict(w, a, b, x) - x) ** 2, axis=1))
 
     return loss, params, {"x": (rng.random((9, 16)) < 0.5) * 1.0}, predict
 

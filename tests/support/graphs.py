@@ -28,6 +28,16 @@ def by_title(g):
     return {node.title: node for node in g.nodes}
 
 
+def titles(g):
+    """Of what is drawn."""
+    return [card.title for card in g.drawn.nodes]
+
+
+def missing(text, *words):
+    """Those that are not in it."""
+    return [word for word in words if word not in text]
+
+
 def random_graph():
     rng = np.random.default_rng(1)
     nodes = [af.Variable(0.1 * k, name=f"v{k}") for k in range(5)]

@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 PARTS = """
 const r = () => document.querySelector('.autoflow-picture > div').shadowRoot;
 const buttons = () => [...r().querySelectorAll('button')];
-const texts = (selector) => [...r().querySelectorAll(selector)].map((e) => e.textContent);
+const texts = (selector, within = r()) => [...within.querySelectorAll(selector)].map((e) => e.textContent);
 const count = (selector) => r().querySelectorAll(selector).length;
 const style = (selector) => getComputedStyle(r().querySelector(selector));
 const visible = (e) => getComputedStyle(e).visibility === 'visible';

@@ -146,35 +146,23 @@ def drawn_small(y):
     return g
 
 
-def has_all(g):
-    """Nothing is hidden."""
-    return sorted([m for v in g.drawn.nodes for m in v.members]) == list(range(len(g.nodes)))
-
-
 def made(shape, seed, n):
     with np.errstate(all="ignore"):
         return shape(np.random.default_rng(seed), n)
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=lambda f: f.__name__)
-def test_pictures_of_any_shape_fit(shape):
-    y = made(shape, 60, 60)
-    g = drawn_small(y)
-    assert len(graph(y, fold=False).drawn.nodes) >= len(g.drawn.nodes)
-    assert has_all(g)
-
-
-@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda f: f.__name__)
-@pytest.mark.parametrize("n", [41, 50, 80, 120, 170, 200, 300, 500, 1000, 1900, 2500, 5000])
+@pytest.mark.parametrize("n", by_day([41, 50, 60, 80, 120, 170, 200, 300, 500, 1000, 1900, 2500, 5000], {"60"}))
 def test_pictures_of_any_shape_and_size_fit(shape, n):
-    for seed in range(6 if n <= 500 else 2):
+    for seed in range(1 if n == 60 else 6 if n <= 500 else 2):
         y = made(shape, seed, n)
         if seed % 2 and not y.shape:
             y.backward()
         g = drawn_small(y)
-        assert has_all(g) or any([v.fold for v in g.nodes])
+        assert n > 60 or len(g.drawn.nodes) <= len(graph(y, fold=False).drawn.nodes)
+        members = [m for v in g.drawn.nodes for m in v.members]
+        assert sorted(members) == list(range(len(g.nodes))) or any([v.fold for v in g.nodes])  # nothing is hidden
 
 
 @pytest.mark.parametrize("shape", by_day([shared, layers, one_box], {"shared", "one_box"}, lambda f: f.__name__))

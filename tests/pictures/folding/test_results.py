@@ -4,6 +4,7 @@ import eyes
 import numpy as np
 import pytest
 from gallery import make
+from graphs import titles
 from pages import PARTS
 from support import Split
 
@@ -11,10 +12,6 @@ import autoflow as af
 from autoflow.pictures.folding.results import tidy
 from autoflow.pictures.model.names import PACKED
 from autoflow.pictures.model.steps import steps_of
-
-
-def titles(g):
-    return [v.title for v in g.drawn.nodes]
 
 
 def matrix():

@@ -10,6 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from graphs import titles
 from hypothesis import given, strategies as st
 from processes import alone
 
@@ -22,10 +23,6 @@ from autoflow.pictures.layout.arrange import arrange
 from autoflow.pictures.layout.layers import Arrow, NodeBox
 from autoflow.pictures.render.display import Polygon
 from autoflow.pictures.render.drawing import drawing_of
-
-
-def titles(g):
-    return [v.title for v in g.drawn.nodes]
 
 
 def steps(n, own=False):
@@ -149,12 +146,10 @@ def test_a_function_says_which_boxes_fold():
 
 
 def test_repeats_are_told_honestly():
-    same, own = steps(5), steps(5, own=True)
-    assert titles(graph(same, depth=0)) == ["step ×5", "same"]
-    assert titles(graph(own, depth=0)) == ["step ×5", "own"]
-    assert [graph(z, depth=0).drawn.nodes[0].fold.told for z in (same, own)] == [
-        ("all with the same w",), ("each with its own w",),
-    ]  # fmt: skip
+    for own, told in ((False, "all with the same w"), (True, "each with its own w")):
+        total = steps(5, own)
+        assert titles(graph(total, depth=0)) == ["step ×5", "total"]
+        assert graph(total, depth=0).drawn.nodes[0].fold.told == (told,)
     assert Repeat(3).words([{0}, {0}, {1}], ["w1", "w2"].__getitem__) == ["2 different sets of Variables"]
     assert Repeat(2).words([{0}, set()], "vw".__getitem__) == []
     x = af.Variable([1.0], name="x")

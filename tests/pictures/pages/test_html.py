@@ -17,7 +17,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from graphs import EVIL, lesson, repeat, shared
+from graphs import EVIL, lesson, missing, repeat, shared
 from pages import Reader, data_of
 from support import NIGHTLY
 
@@ -101,13 +101,6 @@ def test_the_rules_of_several_nodes_name_what_they_share_once(count):
     texts = [text for _, text in step([f(hidden) for f in (np.sin, np.cos, np.tanh)[:count]]).graph.rules]
     assert len(texts) == 1 + count
     assert all([r"\mathrm{hidden}" in text and r"\mathrm{hidden}_" not in text for text in texts])
-
-
-def test_names_in_local_rules_are_no_commands():
-    x = af.Variable(2.0, name=r"$\href{javascript:alert(1)}{x}$")
-    (text,) = [text for _, text in (x * x).step().graph.rules]
-    assert r"\href" not in text
-    assert text.count("$") == text.count(r"\$")
 
 
 def test_nothing_comes_from_elsewhere():
@@ -328,10 +321,9 @@ def test_a_node_shows_numbers_first():
     assert bundle["text/plain"] == repr(a5)
     text = bundle["text/html"]
     assert text.startswith(f'<div class="{PLAIN}"><pre>8.41696149')
-    assert "<div>a5: Operation subtract · gradient 1</div>" in text
-    assert "<details><summary>graph (3 Variables, " in text
+    told = ["<div>a5: Operation subtract · gradient 1</div>", "<details><summary>graph (3 Variables, ", "script"]
+    assert missing(text, *told) == ["script"]
     assert "<img alt=" in text.partition("<details>")[2]
-    assert "script" not in text
     assert inside(x) == "<pre>2.0</pre><div>x: Variable · gradient 10.13</div>"
     assert set(a5._repr_mimebundle_(include={"text/plain"})) == {"text/plain"}
     assert set(a5._repr_mimebundle_(exclude={"text/plain"})) == {"text/html"}
@@ -414,11 +406,8 @@ def test_broken_names_and_print_options_do_not_break_a_repr():
 
 def test_odd_nodes_are_shown_too():
     x = af.Variable([1.0, 2.0], name="x")
-    nodes = [
-        np.array(x, subok=True), x[:0], x.detach(), af.Variable(1j), af.Variable(np.float16(2.0)), np.array([x * 2])[0],
-        af.Variable(np.nan), x.copy(),
-    ]  # fmt: skip
-    for node in nodes:
+    leaves = [af.Variable(value) for value in (1j, np.float16(2.0), np.nan)]
+    for node in (np.array(x, subok=True), x[:0], x.detach(), np.array([x * 2])[0], x.copy(), *leaves):
         bundle = walk.node_bundle(node)
         assert bundle["text/plain"]
         assert "<pre>" in bundle["text/html"]

@@ -1,10 +1,10 @@
 """The program beside its picture: what is shown of it, and what a reader can do with it, by mouse and by keyboard."""
 
-import json
 import linecache
 import textwrap
 
 import pytest
+from pages import PARTS
 
 import autoflow as af
 from autoflow.pictures.pages.listing import Listing
@@ -29,15 +29,21 @@ PROGRAM = textwrap.dedent("""
     y[1:] += 2.0 * y[:-1]
     loss = np.sum(y * y)
 """)
-ROOT = """(() => {
-    const root = [...document.querySelectorAll(".autoflow-picture *")].find((e) => e.shadowRoot).shadowRoot;
-    const all = (what) => [...root.querySelectorAll(what)], texts = (what) => all(what).map((e) => e.textContent);
-    const card = (title) => all("[data-node]").find((e) => e.querySelector(".title").textContent === title);
-    const line = (text) => all(".line").find((e) => e.textContent.includes(text));
-    const press = (e, key) => e.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
-    const over = (e) => e.dispatchEvent(new MouseEvent("mouseover", { bubbles: true }));
-    const frame = root.querySelector(".picture"), wide = () => frame.querySelector("svg").getBoundingClientRect().width;
+HELPERS = (
+    PARTS
+    + """
+const named = (title) => [...r().querySelectorAll("[data-node]")].find((e) => texts(".title", e)[0] === title);
+const line = (text) => [...r().querySelectorAll(".line")].find((e) => e.textContent.includes(text));
+const press = (e, key) => e.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+const over = (e) => e.dispatchEvent(new MouseEvent("mouseover", { bubbles: true }));
+const frame = () => r().querySelector(".picture"), page = () => r().querySelector(".page");
+const wide = (act) => { const svg = () => frame().querySelector("svg").getBoundingClientRect().width, before = svg();
+  act(); return svg() / before; };
+const turn = () => { const { left, top } = frame().getBoundingClientRect();
+  frame().dispatchEvent(new WheelEvent("wheel",
+    { ctrlKey: true, deltaY: -300, clientX: left + 99, clientY: top + 99 })); };
 """
+)
 
 
 @pytest.fixture
@@ -81,41 +87,26 @@ def test_of_a_file_that_was_edited_nothing_false_is_shown(made):
     assert '"program":null' in g.to_html()
 
 
-def test_cards_and_lines_belong_together(made, browser, tmp_path):
-    path = tmp_path / "page.html"
-    path.write_text(made[1].to_html(), encoding="utf-8")
-    page = browser.open(path, width=1280, height=900)
-
-    def do(code):
-        return json.loads(page.run(f"{ROOT} {code} }})()"))
-
-    assert do('over(card("w")); return JSON.stringify(texts(".lit"));') == [
-        "af.Variable(np.linspace(-1, 1, n * m).reshape(n, m))"
-    ]
-    assert do('over(frame); return JSON.stringify(texts(".lit"));') == []
-    titles = 'return JSON.stringify(texts(".found .title"));'
-    assert do(f'line("loss = ").click(); {titles}') == ["y₂*y₂", "loss"]
-    assert do(f'press(line("+ self.b"), "Enter"); {titles}') == ["x @ w + b", "y₁"]
-    assert do('return JSON.stringify(all("[data-node]").every((e) => e.tabIndex === 0));')
-    assert do('press(card("loss"), "Enter"); return JSON.stringify(all(".aside").length > 3);')
+def test_cards_and_lines_belong_together(made, show):
+    page = show(made[1].to_html(), width=1280, height=900)
+    assert page.run("over(named('w')); texts('.lit')") == ["af.Variable(np.linspace(-1, 1, n * m).reshape(n, m))"]
+    assert page.run("over(frame()); texts('.lit')") == []
+    assert page.run("line('loss = ').click(); texts('.found .title')") == ["y₂*y₂", "loss"]
+    assert page.run("press(line('+ self.b'), 'Enter'); texts('.found .title')") == ["x @ w + b", "y₁"]
+    assert page.run("[...r().querySelectorAll('[data-node]')].every((e) => e.tabIndex === 0)")
+    assert page.run("press(named('loss'), 'Enter'); count('.aside')") > 3
     # the stepper marks the expression of each step, forwards and backwards
-    slide = 'const s = root.querySelector("[type=range]"); const go = (k) => { s.value = k; s.oninput(); };'
-    walk = 'const seen = []; for (let k = 0; k <= s.max; k++) { go(k); seen.push(texts(".now").join("")); }'
-    seen = do(f"{slide} {walk} return JSON.stringify(seen);")
+    seen = [page.run(f"slide({k}); texts('.now').join('')") for k in range(int(page.run("slider().max")) + 1)]
     assert seen[0] == seen[-1] == ""
     assert "y[1:] += 2.0 * y[:-1]" in seen
-    half = [text for text in seen if text]
-    assert half.count("np.sum(y * y)") >= 2
-    wheel = "const r = frame.getBoundingClientRect(), x = r.left + 99, y = r.top + 99, before = wide();"
-    turn = 'frame.dispatchEvent(new WheelEvent("wheel", { ctrlKey: true, deltaY: -300, clientX: x, clientY: y }));'
-    assert do(f"{wheel} {turn} return JSON.stringify(wide() / before);") == pytest.approx(2, abs=0.01)
-    smaller = 'const before = wide(); press(root.querySelector(".page"), "-");'
-    assert do(f"{smaller} return JSON.stringify(wide() / before);") == pytest.approx(0.8, abs=0.01)
-    assert do('press(root.querySelector(".page"), "0"); return JSON.stringify(frame.className);') == "picture"
+    assert seen.count("np.sum(y * y)") >= 2
+    assert page.run("wide(turn)") == pytest.approx(2, abs=0.01)
+    assert page.run("wide(() => press(page(), '-'))") == pytest.approx(0.8, abs=0.01)
+    assert page.run("press(page(), '0'); frame().className") == "picture"
     assert page.run("document.documentElement.scrollWidth") <= 1280
-    page = browser.open(path, width=400, height=800, dark=True)
-    box, picture = [do(f'const r = root.querySelector("{name}").getBoundingClientRect();'
-                       "return JSON.stringify([r.left, r.top, r.right, r.bottom]);")
-                    for name in (".program", ".picture")]  # fmt: skip
-    assert box[1] >= picture[3]
-    assert max(box[2], picture[2]) <= 400
+    narrow = show(made[1].to_html(), width=400, height=800, dark=True)
+    ends = "(({ top, right, bottom }) => [top, right, bottom])(r().querySelector('{}').getBoundingClientRect())"
+    top, right, _ = narrow.run(ends.replace("{}", ".program"))
+    _, end, bottom = narrow.run(ends.replace("{}", ".picture"))
+    assert top >= bottom
+    assert max(right, end) <= 400
