@@ -103,5 +103,4 @@ def test_multigrad_by_name():
         "x": 210.0, "rest": (140.0, 84.0), "scale": 210.0, "more": {"k": {"w": 60.0, "name": None}}
     }  # fmt: skip
     assert af.grad(lambda x: af.multigrad_dict(lambda x, y: x * y**2)(x, x)["y"])(3.0) == 12.0  # of 2 x²
-
     assert af.multigrad_dict(lambda x: 3.0, allow_unused=True)(1.0) == {"x": 0.0}
