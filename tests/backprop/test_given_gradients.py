@@ -28,14 +28,8 @@ def hooked_operation(x, g):
     y.backward(np.ones(2))
 
 
-def set_grad(node, g):
-    node.grad = g
-
-
 def by_primitive(x, g):
-    own = af.primitive(lambda x: x * 2.0)
-    own.defvjp(x=lambda _: g)
-    own(x).backward(np.ones(2))
+    af.primitive(lambda x: x * 2.0).defvjp(x=lambda _: g)(x).backward(np.ones(2))
 
 
 def by_function(x, g):
@@ -60,8 +54,7 @@ def by_grad_fn(x, g):
 WAYS = {
     "backward": seeded, "create_graph": lambda x, g: seeded(x, g, create_graph=True),
     "a node": lambda x, g: seeded(x, af.Constant(g) if np.asarray(g).dtype.kind in "fc" else g, create_graph=True),
-    "gradients": lambda x, g: af.gradients(f(x), [x], seed=g), "grad =": set_grad,
-    "grad = of an operation": lambda x, g: set_grad(f(x), g),
+    "gradients": lambda x, g: af.gradients(f(x), [x], seed=g),     "grad =": lambda x, g: setattr(x, "grad", g), "grad = of an operation": lambda x, g: setattr(f(x), "grad", g),
     "replace": lambda x, g: af.gradients(f(x), [x], seed=np.ones(2)).replace(x, g),
     "record": lambda x, g: f(x).grad_fn(g), "vjp": lambda x, g: af.vjp(f, x.value)[1](g),
     "jvp": lambda x, g: af.jvp(f, x.value, np.asarray(g)),  # lists are containers here, and in the next two
@@ -70,30 +63,22 @@ WAYS = {
     "transpose": lambda x, g: af.linear_transpose(f, x.value)(g), "hook": hooked,
     "hook of an operation": hooked_operation, "primitive": by_primitive, "Function": by_function, "grad_fn": by_grad_fn,
 }  # fmt: skip
-LOST = {
-    "complex": np.array([1 + 2j, 3.0]), "complex list": [1 + 2j, 3.0], "complex zeros": np.zeros(2, complex),
-}  # fmt: skip
-NO_NUMBERS = {
-    "text": np.array(["1", "2"]), "texts": ["1", "2"], "objects": np.array([1.0, 2.0], object),
-    "dates": np.array(["2020-01-01", "2020-01-02"], "M8[D]"), "bytes": np.array([b"1", b"2"]),
+LOST, NO_NUMBERS = "is complex, but .* is float64: if its real part is meant", "it needs one number per element of"
+WRONG = {
+    "complex": (np.array([1 + 2j, 3.0]), LOST), "complex list": ([1 + 2j, 3.0], LOST),
+    "complex zeros": (np.zeros(2, complex), LOST), "text": (np.array(["1", "2"]), NO_NUMBERS),
+    "texts": (["1", "2"], NO_NUMBERS), "objects": (np.array([1.0, 2.0], object), NO_NUMBERS),
+    "dates": (np.array(["2020-01-01", "2020-01-02"], "M8[D]"), NO_NUMBERS),
+    "bytes": (np.array([b"1", b"2"]), NO_NUMBERS),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("given", LOST)
-def test_complex_for_a_real_value_is_an_error(way, given):
-    x = af.Variable([1.0, 2.0])
-    with pytest.raises((DataError, SeedError), match=r"is complex, but .* is float64: if its real part is meant"):
-        WAYS[way](x, LOST[given])
-    assert x.grad is None
-
-
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("given", NO_NUMBERS)
-def test_what_is_no_number_is_an_error(way, given):
-    x = af.Variable([1.0, 2.0])
-    with pytest.raises((DataError, SeedError), match="it needs one number per element of"):
-        WAYS[way](x, NO_NUMBERS[given])
+@pytest.mark.parametrize("given", WRONG)
+def test_what_is_no_number_and_complex_for_a_real_value_are_errors(way, given):
+    x, (g, words) = af.Variable([1.0, 2.0]), WRONG[given]
+    with pytest.raises((DataError, SeedError), match=words):
+        WAYS[way](x, g)
     assert x.grad is None
 
 

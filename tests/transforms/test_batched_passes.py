@@ -89,33 +89,28 @@ def test_of_a_model(passes, monkeypatch):
     assert passes == [9]
 
 
-def test_few_rows_are_passes_of_their_own(passes):
-    af.jacobian(np.sin, mode="reverse")(X[:7])
-    assert passes == []
-    af.jacobian(np.sin, mode="reverse")(X[:8])
-    assert passes == [8]
+@pytest.mark.parametrize(("n", "fit", "made"), [
+    (7, None, []), (8, None, [8]),  # few rows are passes of their own
+    (10, 8, [8, 2]), (10, 7, []),  # chunks respect memory; seven would be too few
+])  # fmt: skip
+def test_chunks(n, fit, made, passes, monkeypatch):
+    if fit is not None:
+        monkeypatch.setattr(jacobians, "CHUNK_BYTES", 2 * 80 * fit)  # the graph of np.sin(x) has two arrays of 80 bytes
+    np.testing.assert_allclose(af.jacobian(np.sin, mode="reverse")(X[:n]), np.diag(np.cos(X[:n])))
+    assert passes == made
 
 
-def test_chunks_respect_memory(passes, monkeypatch):
-    monkeypatch.setattr(jacobians, "CHUNK_BYTES", 2 * 80 * 8)  # the graph of np.sin(x) has two arrays of 80 bytes
-    x = np.arange(10.0)
-    np.testing.assert_allclose(af.jacobian(np.sin)(x), np.diag(np.cos(x)))
-    assert passes == [8, 2]
-    monkeypatch.setattr(jacobians, "CHUNK_BYTES", 2 * 80 * 7)
-    np.testing.assert_allclose(af.jacobian(np.sin)(x), np.diag(np.cos(x)))
-    assert passes == [8, 2]  # too large: single passes
+def hooked(x):
+    y = np.sin(x)
+    y.register_hook(lambda g: g * 2)
+    return y * 1.0
 
 
-def test_hooks_see_every_pass(passes):
-    seen = []
-
-    def f(x):
-        y = np.sin(x)
-        y.register_hook(lambda g: seen.append(g) or g * 2)
-        return y * 1.0
-
-    np.testing.assert_allclose(af.jacobian(f)(X), 2 * np.diag(np.cos(X)))
-    assert len(seen) == 10
+def test_whoever_watches_each_pass_sees_it(passes):
+    np.testing.assert_allclose(af.jacobian(hooked)(X), 2 * np.diag(np.cos(X)))
+    for mode in (af.detect_anomaly, af.safe_masking):
+        with mode():
+            np.testing.assert_allclose(af.jacobian(np.sin)(X), np.diag(np.cos(X)))
     assert passes == []
 
 
@@ -134,14 +129,6 @@ class Asks(af.Function):
 def test_a_derivative_that_looks_at_numbers_has_single_passes(passes):
     np.testing.assert_allclose(af.jacobian(Asks.apply)(X), 3 * np.eye(10))
     assert passes == [None]
-
-
-def test_modes_that_watch_each_pass(passes):
-    with af.detect_anomaly():
-        np.testing.assert_allclose(af.jacobian(np.sin)(X), np.diag(np.cos(X)))
-    with af.safe_masking():
-        np.testing.assert_allclose(af.jacobian(np.sin)(X), np.diag(np.cos(X)))
-    assert passes == []
 
 
 def test_errors_are_those_of_a_single_pass():

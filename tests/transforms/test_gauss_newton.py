@@ -37,22 +37,16 @@ def test_the_product_is_that_of_the_matrix(loss):
 
 def test_of_a_linear_model_it_is_the_hessian():
     x = np.array([1.0, -2.0])
-
-    def line(p):
-        return INPUTS.T @ p
-
-    found = af.ggnvp(line, x, np.ones(2), loss=softmax_loss)
-    np.testing.assert_allclose(found, af.hvp(lambda p: softmax_loss(line(p)), x, np.ones(2)), rtol=1e-12)
+    found = af.ggnvp(lambda p: INPUTS.T @ p, x, np.ones(2), loss=softmax_loss)
+    np.testing.assert_allclose(found, af.hvp(lambda p: softmax_loss(INPUTS.T @ p), x, np.ones(2)), rtol=1e-12)
 
 
 def test_several_arguments_and_results_in_containers():
     def two(x, y):
         return {"sum": x + y, "product": (x * y,)}
 
-    gx, gy = af.ggnvp(two, (2.0, 3.0), (1.0, 0.0))
-    assert (gx, gy) == (1 + 9, 1 + 6)  # JᵀJ of J = [[1, 1], [3, 2]]
-    gx, gy = af.ggnvp(two, (2.0, 3.0), (1.0, 0.0), loss=lambda z: z["product"][0] ** 2)
-    assert (gx, gy) == (18.0, 12.0)
+    assert af.ggnvp(two, (2.0, 3.0), (1.0, 0.0)) == (1 + 9, 1 + 6)  # JᵀJ of J = [[1, 1], [3, 2]]
+    assert af.ggnvp(two, (2.0, 3.0), (1.0, 0.0), loss=lambda z: z["product"][0] ** 2) == (18.0, 12.0)
 
 
 def test_it_can_be_differentiated_compiled_and_batched():
@@ -77,12 +71,17 @@ def test_dtypes():
 
 
 def test_bad_input():
-    with pytest.raises(LostGradientError, match="depends on none of the arguments"):
-        af.ggnvp(lambda x: np.ones(2), np.ones(2), np.ones(2))
-    with pytest.raises(SeedError, match=r"the tangent for .* has shape \(3,\)"):
-        af.ggnvp(np.sin, np.ones(2), np.ones(3))
-    with pytest.raises(TypeError, match="functions that return one number"):
-        af.ggnvp(np.sin, np.ones(2), np.ones(2), loss=np.square)
+    two = np.ones(2)
+    for call, error, words in (
+        (lambda: af.ggnvp(lambda x: two, two, two), LostGradientError, "depends on none of the arguments"),
+        (lambda: af.ggnvp(np.sin, two, np.ones(3)), SeedError, r"the tangent for .* has shape \(3,\)"),
+        (lambda: af.ggnvp(np.sin, two, two, loss=np.square), TypeError, "functions that return one number"),
+        (lambda: af.multigrad(np.multiply, [0, 0])(2.0, 3.0), TypeError, "names an argument twice"),
+        (lambda: af.multigrad_dict(max), TypeError, "needs to know the arguments"),
+        (lambda: af.multigrad_dict(lambda x: 3.0)(1.0), LostGradientError, "depends on none of the arguments"),
+    ):
+        with pytest.raises(error, match=words):
+            call()
 
 
 def test_multigrad():
@@ -92,8 +91,6 @@ def test_multigrad():
     assert af.multigrad(f)(2.0, 3.0) == (72.0,)
     assert af.multigrad(f, [0, 1])(2.0, 3.0, 1.0) == (9.0, 12.0)
     assert af.multigrad(f, "y")(2.0, y=3.0) == (96.0,)
-    with pytest.raises(TypeError, match="names an argument twice"):
-        af.multigrad(f, [0, 0])(2.0, 3.0)
 
 
 def test_multigrad_by_name():
@@ -106,8 +103,4 @@ def test_multigrad_by_name():
         "x": 210.0, "rest": (140.0, 84.0), "scale": 210.0, "more": {"k": {"w": 60.0, "name": None}}
     }  # fmt: skip
     assert af.grad(lambda x: af.multigrad_dict(lambda x, y: x * y**2)(x, x)["y"])(3.0) == 12.0  # of 2 x²
-    with pytest.raises(TypeError, match="needs to know the arguments"):
-        af.multigrad_dict(max)
-    with pytest.raises(LostGradientError):
-        af.multigrad_dict(lambda x: 3.0)(1.0)
     assert af.multigrad_dict(lambda x: 3.0, allow_unused=True)(1.0) == {"x": 0.0}

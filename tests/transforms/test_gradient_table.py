@@ -86,15 +86,13 @@ def test_which_nodes(x, w):
     np.testing.assert_array_equal(grads[h], 2 * h.value)
     np.testing.assert_array_equal(grads[x], 18 * x.value)
     np.testing.assert_array_equal(grads[other], np.zeros(3))
-    with pytest.raises(LostGradientError, match="none of"):
-        gradients(loss, [other])
-    with pytest.raises(LostGradientError, match="Constant"):
-        gradients(loss, [x, af.Constant(1.0)])
     w.requires_grad = False
-    with pytest.raises(LostGradientError, match="frozen"):
-        gradients(loss, [w])
-    with pytest.raises(LostGradientError):
-        gradients(af.Constant(1.0))
+    for args, words in (
+        ((loss, [other]), "none of"), ((loss, [x, af.Constant(1.0)]), "Constant"), ((loss, [w]), "frozen"),
+        ((af.Constant(1.0),), "Constant"),
+    ):  # fmt: skip
+        with pytest.raises(LostGradientError, match=words):
+            gradients(*args)
     assert len(gradients(loss, [])) == 0
 
 
@@ -104,11 +102,6 @@ def test_seed_and_dtype(x):
     np.testing.assert_array_equal(grads[x], [1.0, 10.0])
     np.testing.assert_array_equal(grads[y], [1.0, 20.0])
     assert grads[y].dtype == np.float32
-
-
-def test_again(x):
-    g = gradients(np.sum(x**3), [x], create_graph=True)[x]
-    np.testing.assert_array_equal(gradients(np.sum(g), [x])[x], 6 * x.value)
 
 
 def test_sums(x, w):
@@ -143,16 +136,11 @@ def test_pickle(x, w):
         again.on([x, w])
 
 
-def test_shares_nothing(x):
+def test_shares_nothing_and_does_no_work_for_others(x, w):
     y = af.Variable([1.0, 1.0])
     grads = gradients(np.sum(x + y))
     grads[x][0] = 5.0
     np.testing.assert_array_equal(grads[y], [1.0, 1.0])
-
-
-def test_no_work_for_others(x, w):
-    called = []
     z = af.Operation.create_node(3.0, "watched", w)
-    z.grad_fn = lambda g: called.append(g) or g
+    z.grad_fn = lambda g: 1 // 0
     gradients(np.sum(x * z), [x])
-    assert called == []

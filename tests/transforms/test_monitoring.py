@@ -132,7 +132,6 @@ def test_sparse_matrices_are_named_on_every_python(name, kind):
 @NEW
 def test_what_is_let_through():
     """Numbers that nobody differentiates."""
-
     y = af.Variable(V) * 1.0
     assert stats.ttest_ind(y, V).pvalue > 0
     assert optimize.minimize(lambda z: float(np.sum(np.asarray(z) ** 2)), y).success
@@ -150,7 +149,6 @@ def test_what_is_let_through():
 
 @NEW
 def test_what_is_estimated_or_written_into_an_object_is_named():
-
     y = af.Variable(V) * 1.0
     for kind in ("csr_array", "csc_matrix", "dok_array", "lil_array", "lil_matrix"):
         matrix = getattr(sparse, kind)(M)
@@ -412,7 +410,6 @@ def test_a_node_in_a_function_where_the_search_also_begins(name):
 
 @NEW
 def test_results_that_hold_a_module_or_a_masked_array():
-
     x = af.Variable(V)
     np.sum(aslinearoperator(np.outer(x, x)) @ V).backward()
     np.testing.assert_allclose(x.grad, differences(lambda v: np.outer(v, v) @ V, 1e-6), rtol=1e-6)
@@ -423,7 +420,6 @@ def test_results_that_hold_a_module_or_a_masked_array():
 @pytest.mark.parametrize("name", ["lambda", "method", "object", "partial", "global"])
 def test_nodes_in_a_function_that_is_an_argument(name):
     """``LinearOperator`` asks no node, but the function that it is given returns one."""
-
     y = af.Variable(V) * 1.0
     f = {
         "lambda": lambda v: M @ v * y, "method": Scaled(y).apply, "object": Scaled(y),
@@ -453,7 +449,6 @@ def test_nodes_in_a_function_that_is_an_argument(name):
 
 @NEW
 def test_a_proof_leaves_no_trace():
-
     y, before = af.Variable(V) * 1.0, []
     for _ in range(2):
         z = integrate.trapezoid(y)
