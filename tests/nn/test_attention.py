@@ -159,36 +159,30 @@ def test_second_derivatives_and_compiled_ones():
         np.testing.assert_allclose(fast[path], g, rtol=1e-12, atol=1e-13)
 
 
-def test_dropout_in_training_only():
+def test_a_block_and_its_dropout_in_training_only():
     block = nn.TransformerBlock(6, 2, dropout=0.5, rng=rng())
     assert not np.array_equal(block(KEY).value, block(KEY).value)
     block.eval()
     np.testing.assert_array_equal(block(KEY).value, block(KEY).value)
+    assert block.linear1.weight.shape == (24, 6)
+    assert block(KEY).grad_fn.scope[0] == "TransformerBlock"
     layer = nn.MultiHeadAttention(6, 2, 1.0, rng=rng())  # all weights dropped: only the bias is left
     assert not layer(KEY).value.any()
 
 
-def test_the_size_within_and_the_box_of_a_block():
-    block = nn.TransformerBlock(6, 2, rng=rng())
-    assert block.linear1.weight.shape == (24, 6)
-    assert block(KEY).grad_fn.scope[0] == "TransformerBlock"
-
-
-@pytest.mark.parametrize(("kind", "message", "make"), [
-    (InputError, r"MultiHeadAttention: size 6 cannot be shared among 4 heads",
-     lambda: nn.MultiHeadAttention(6, 4, rng=rng())),
-    (InputError, r"MultiHeadAttention: p is the probability", lambda: nn.MultiHeadAttention(6, 2, 2.0, rng=rng())),
-    (InputError, r"MultiHeadAttention\(6, 2\) expected query of shape \(\.\.\., length, 6\), got \(2, 3, 5\)",
-     lambda: nn.MultiHeadAttention(6, 2, rng=rng())(QUERY[..., :5])),
-    (InputError, r"expected value of shape \(\.\.\., 4, e\)",
-     lambda: nn.MultiHeadAttention(6, 2, rng=rng())(QUERY, KEY, QUERY)),
-    (InputError, r"give attn_mask or is_causal, not both",
-     lambda: nn.MultiHeadAttention(6, 2, rng=rng())(QUERY, attn_mask=np.ones((3, 3), bool), is_causal=True)),
-    (InputError, r"outputs must be a whole number", lambda: nn.TransformerBlock(6, 2, 0, rng=rng())),
-], ids=lambda x: x[:20] if isinstance(x, str) else "")  # fmt: skip
-def test_bad_input(kind, message, make):
-    with pytest.raises(kind, match=message):
-        make()
+@pytest.mark.parametrize(("message", "sizes", "args", "how"), [
+    (r"MultiHeadAttention: size 6 cannot be shared among 4 heads", (6, 4), [], {}),
+    (r"MultiHeadAttention: p is the probability", (6, 2, 2.0), [], {}),
+    (r"MultiHeadAttention\(6, 2\) expected query of shape \(\.\.\., length, 6\), got \(2, 3, 5\)", (6, 2),
+     [QUERY[..., :5]], {}),
+    (r"expected value of shape \(\.\.\., 4, e\)", (6, 2), [QUERY, KEY, QUERY], {}),
+    (r"give attn_mask or is_causal, not both", (6, 2), [QUERY], {"attn_mask": np.ones((3, 3)), "is_causal": True}),
+])  # fmt: skip
+def test_bad_input(message, sizes, args, how):
+    with pytest.raises(InputError, match=message):
+        nn.MultiHeadAttention(*sizes, rng=rng())(*args, **how)
+    with pytest.raises(InputError, match="outputs must be a whole number"):
+        nn.TransformerBlock(6, 2, 0, rng=rng())
 
 
 class Copying(nn.Module):
@@ -208,9 +202,8 @@ def test_a_transformer_learns_to_look_back():
     model = Copying(r)
     adam = optim.Adam(model, lr=0.02)
     for _ in range(60):
-        loss = nn.cross_entropy(model(x)[:, 3:].reshape(-1, 4), x[:, :-3].ravel())
         adam.zero_grad()
-        loss.backward()
+        nn.cross_entropy(model(x)[:, 3:].reshape(-1, 4), x[:, :-3].ravel()).backward()
         adam.step()
     with af.no_grad():
         new = r.integers(0, 4, (100, 9))

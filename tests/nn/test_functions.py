@@ -359,18 +359,16 @@ BAD = {
     "delta must be positive": lambda: nn.huber_loss(X23, X23, delta=0),
     "targets are -1 or 1": lambda: nn.hinge_loss(X23, np.zeros((2, 3))),
     "embedding: label 9": lambda: nn.embedding(np.array([9]), X23),
-    "conv2d expected input of shape \\(n, 3, height, width\\), got \\(1, 2, 4, 4\\)": lambda: nn.conv2d(
-        draw(1, 2, 4, 4), draw(5, 3, 2, 2)
-    ),
+    "conv2d expected input of shape \\(n, 3, height, width\\), got \\(1, 2, 4, 4\\)":
+        lambda: nn.conv2d(draw(1, 2, 4, 4), draw(5, 3, 2, 2)),
     "conv1d expected weight": lambda: nn.conv1d(draw(1, 2, 4), draw(5, 3)),
     "expected bias of shape \\(5,\\), got \\(4,\\)": lambda: nn.conv1d(draw(1, 2, 4), draw(5, 2, 2), draw(4)),
     "does not fit": lambda: nn.conv1d(draw(1, 2, 4), draw(5, 2, 6)),
     "stride is an integer": lambda: nn.conv1d(draw(1, 2, 4), draw(5, 2, 2), stride=0),
     "needs stride 1": lambda: nn.conv1d(draw(1, 2, 4), draw(5, 2, 2), stride=2, padding="same"),
     "among 2 groups": lambda: nn.conv1d(draw(1, 4, 4), draw(5, 2, 2), groups=2),
-    "conv_transpose1d expected input of shape \\(n, 5, length\\)": lambda: nn.conv_transpose1d(
-        draw(1, 2, 4), draw(5, 2, 2)
-    ),
+    "conv_transpose1d expected input of shape \\(n, 5, length\\)":
+        lambda: nn.conv_transpose1d(draw(1, 2, 4), draw(5, 2, 2)),
     "conv_transpose2d expected weight": lambda: nn.conv_transpose2d(draw(1, 2, 4, 4), draw(2, 5)),
     "5 channels in cannot be shared among 2": lambda: nn.conv_transpose1d(draw(1, 5, 4), draw(5, 2, 2), groups=2),
     "must be less than stride": lambda: nn.conv_transpose1d(draw(1, 2, 4), draw(2, 2, 2), output_padding=1),
@@ -396,15 +394,13 @@ BAD = {
 
 
 OTHER_KINDS = {
-    r"conv2d expected floats, got uint8 of shape \(1, 1, 4, 4\).*divided by 255": lambda: nn.conv2d(
-        np.zeros((1, 1, 4, 4), np.uint8), draw(1, 1, 2, 2)
-    ),
+    r"conv2d expected floats, got uint8 of shape \(1, 1, 4, 4\).*divided by 255":
+        lambda: nn.conv2d(np.zeros((1, 1, 4, 4), np.uint8), draw(1, 1, 2, 2)),
     "integer class numbers": lambda: nn.cross_entropy(X23, np.array([0.0, 1.0])),
     "labels that are masked": lambda: nn.cross_entropy(X23, np.ma.array([0, 1], mask=[False, True])),
     "got list": lambda: nn.mse_loss([1.0], [1.0]), "real floats": lambda: nn.mse_loss(X23 + 1j, X23),
-    "attn_mask is boolean or floats that are added, not int64": lambda: nn.scaled_dot_product_attention(
-        X23, X23, X23, np.tri(2, dtype=np.int64)
-    ),
+    "attn_mask is boolean or floats that are added, not int64":
+        lambda: nn.scaled_dot_product_attention(X23, X23, X23, np.tri(2, dtype=np.int64)),
     "elu is a function of real numbers": lambda: nn.elu(np.array([1j])),
 }  # fmt: skip
 REFUSED = {InputError: BAD, DataError: OTHER_KINDS, TypeError: {"dropout needs rng": lambda: nn.dropout(X23, 0.5)}}

@@ -29,28 +29,20 @@ def test_row(row, number):
 
 @pytest.mark.parametrize("row", OURS, ids=lambda row: row.name)
 def test_complex_numbers_are_refused(row):
-    with pytest.raises(DataError, match="real numbers"):
-        row.function(np.array([1 + 1j, 2]))
-    with pytest.raises(DataError, match="real numbers"):
-        row.function(af.Variable([1 + 1j, 2]))
+    for x in (np.array([1 + 1j, 2]), af.Variable([1 + 1j, 2])):
+        with pytest.raises(DataError, match="real numbers"):
+            row.function(x)
 
 
-def slope(f, at, **options):
+@pytest.mark.parametrize(("f", "at", "seed", "slopes"), [
+    (functions.relu, [0.0, -0.0, 1e-300], np.ones(3), [0, 0, 1]), (functions.relu, [-1.0], [np.inf], [0]),
+    (lambda x: functions.leaky_relu(x, slope=0.25), [0.0, 1.0], np.ones(2), [0.25, 1]),
+    (lambda x: functions.relu(np.sqrt(x) * 0), [4.0], [1.0], [0]),
+])  # fmt: skip
+def test_kinks(f, at, seed, slopes):
     x = af.Variable(at)
-    f(x, **options).backward(np.ones(np.shape(at)))
-    return x.grad
-
-
-def test_kinks():
-    assert slope(functions.relu, [0.0, -0.0, 1e-300]).tolist() == [0, 0, 1]
-    assert slope(functions.leaky_relu, [0.0, 1.0], slope=0.25).tolist() == [0.25, 1]
-    assert slope(lambda x: functions.relu(np.sqrt(x) * 0), [4.0]).tolist() == [0]
-
-
-def test_relu_sends_exact_zeros():
-    x = af.Variable([-1.0])
-    functions.relu(x).backward(np.array([np.inf]))
-    assert x.grad.tolist() == [0]
+    f(x).backward(seed)
+    assert x.grad.tolist() == slopes
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -22,21 +22,16 @@ from autoflow.nn import layers as layers_module
 from autoflow.nn.module import InputError
 
 
-def rng():
-    return np.random.default_rng(3)
+def rng(seed=3):
+    return np.random.default_rng(seed)
 
 
-def network(seed=3, dtype=float):
-    r = np.random.default_rng(seed)
+def network(seed=3):
+    r = rng(seed)
     return nn.Sequential(
-        nn.Conv2d(1, 2, 3, rng=r, dtype=dtype),
-        nn.BatchNorm(2, dtype=dtype),
-        nn.relu,
-        nn.Dropout(0.5, rng=r),
-        lambda x: x.reshape(len(x), -1),
-        nn.LayerNorm(8, dtype=dtype),
-        nn.Linear(8, 3, rng=r, dtype=dtype),
-    )
+        nn.Conv2d(1, 2, 3, rng=r), nn.BatchNorm(2), nn.relu, nn.Dropout(0.5, rng=r), lambda x: x.reshape(len(x), -1),
+        nn.LayerNorm(8), nn.Linear(8, 3, rng=r),
+    )  # fmt: skip
 
 
 IMAGES = np.random.default_rng(0).normal(size=(5, 1, 4, 4))
@@ -71,12 +66,11 @@ def test_names_and_parts():
 
 def test_train_and_eval():
     model = network()
-    assert all(m.training for m in model.modules())
-    assert model.eval() is model
-    assert not any(m.training for m in model.modules())
-    assert np.array_equal(model(IMAGES).value, model(IMAGES).value)
-    model.train()
-    assert not np.array_equal(model(IMAGES).value, model(IMAGES).value)
+    for training in (True, False):
+        assert {m.training for m in model.modules()} == {training}
+        assert np.array_equal(model(IMAGES).value, model(IMAGES).value) is not training
+        assert (model.eval() if training else model.train()) is model
+    assert all([m.training for m in model.modules()])
 
 
 def test_states_and_files(tmp_path):
@@ -100,11 +94,10 @@ def test_a_state_that_does_not_fit_changes_nothing():
     layer = nn.Linear(2, 3, rng=rng())
     before = layer.state_dict()
     for state, message in [
-        ({"weight": np.zeros((3, 2))}, "missing: bias"),
-        (before | {"more": 1.0}, "unexpected: more"),
+        ({"weight": np.zeros((3, 2))}, "missing: bias"), (before | {"more": 1.0}, "unexpected: more"),
         (before | {"weight": np.zeros((2, 3))}, r"Linear\(2, 3\).*unchanged:\n  weight: expected shape \(3, 2\), got"),
         (before | {"weight": np.zeros((3, 2)), "bias": np.zeros(3, complex)}, "bias: expected float64, got complex128"),
-    ]:
+    ]:  # fmt: skip
         with pytest.raises(StateError, match=message):
             layer.load_state_dict(state)
         for name, array in layer.state_dict().items():
@@ -120,12 +113,11 @@ def test_loading_takes_nodes_and_other_precisions():
 
 def test_scopes():
     """Every operation stands in the box of its layer."""
-    model = nn.Sequential(nn.Linear(2, 3, rng=rng()), nn.tanh, nn.Linear(3, 1, rng=rng()))
-    z = model(np.ones((1, 2)))
-    assert z.grad_fn.scope == ("Sequential", "Linear_2")
-    assert Parts().shared(np.ones((1, 2))).grad_fn.scope == ("shared",)
+    x, model = np.ones((1, 2)), nn.Sequential(nn.Linear(2, 3, rng=rng()), nn.tanh, nn.Linear(3, 1, rng=rng()))
+    assert model(x).grad_fn.scope == ("Sequential", "Linear_2")
+    assert Parts().shared(x).grad_fn.scope == ("shared",)
     with af.no_grad():
-        assert not model(np.ones((1, 2))).requires_grad
+        assert not model(x).requires_grad
 
 
 # -- layers ----------------------------------------------------------------------------------------------------------
@@ -165,8 +157,7 @@ def test_every_layer_is_in_the_table():
 
 def test_what_a_sequence_says_of_itself():
     parts = "Conv2d(1, 2, (3, 3)), BatchNorm(2), relu, Dropout(0.5), <lambda>, LayerNorm((8,)), Linear(8, 3)"
-    assert repr(network()) == f"Sequential({parts})"
-    assert len(network()) == 7
+    assert (repr(network()), len(network())) == (f"Sequential({parts})", 7)
 
 
 @every_layer
@@ -230,33 +221,13 @@ def test_what_a_layer_refuses(text):
             layer(np.ones(other))
 
 
-def test_a_sequence_in_two_parts():
-    x = np.random.default_rng(0).normal(size=(2, 5, 3))
-    for layer in (nn.RNN(3, 4, rng=rng()), nn.LSTM(3, 4, rng=rng()), nn.GRU(3, 4, rng=rng())):
-        whole, _ = layer(x)
-        first, memory = layer(x[:, :2])
-        second, _ = layer(x[:, 2:], memory)
-        np.testing.assert_allclose(np.concatenate([first, second], axis=1).value, whole.value, rtol=1e-14)
-        assert layer(x[:, :0])[0].shape == (2, 0, 4)
-
-
-@pytest.mark.peers
-@pytest.mark.parametrize("kind", ["RNN", "LSTM"])
-def test_recurrent_as_in_pytorch(kind):
-    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-    ours = getattr(nn, kind)(3, 4, rng=rng())
-    theirs = getattr(torch.nn, kind)(3, 4, batch_first=True, dtype=torch.float64)
-    state = {
-        "weight_ih_l0": ours.weight_ih.value, "weight_hh_l0": ours.weight_hh.value, "bias_ih_l0": ours.bias.value,
-        "bias_hh_l0": 0 * ours.bias.value,
-    }  # fmt: skip
-    theirs.load_state_dict({name: torch.tensor(array) for name, array in state.items()})
-    x = np.random.default_rng(0).normal(size=(2, 5, 3))
-    z, w = ours(x)[0], theirs(torch.tensor(x))[0]
-    np.testing.assert_allclose(z.value, w.detach().numpy(), rtol=1e-12)
-    z.sum().backward()
-    w.sum().backward()
-    np.testing.assert_allclose(ours.weight_hh.grad, theirs.weight_hh_l0.grad.numpy(), rtol=1e-10)
+@pytest.mark.parametrize("kind", [nn.RNN, nn.LSTM, nn.GRU])
+def test_a_sequence_in_two_parts(kind):
+    layer, x = kind(3, 4, rng=rng()), rng(0).normal(size=(2, 5, 3))
+    (whole, _), (first, memory) = layer(x), layer(x[:, :2])
+    second, _ = layer(x[:, 2:], memory)
+    np.testing.assert_allclose(np.concatenate([first, second], axis=1).value, whole.value, rtol=1e-14)
+    assert layer(x[:, :0])[0].shape == (2, 0, 4)
 
 
 @pytest.mark.peers
@@ -287,8 +258,7 @@ SIZES = {"glorot": lambda i, o: 2 / (i + o), "he": lambda i, o: 2 / i, "lecun": 
 def test_initialisers(name):
     shape = (100, 60, 3, 3)
     w = getattr(nn.init, name)(rng(), shape, np.float32)
-    assert w.dtype == np.float32
-    assert w.shape == shape
+    assert (w.dtype, w.shape) == (np.float32, shape)
     right = SIZES[name.partition("_")[0]](540, 900)
     assert w.var() == pytest.approx(right, rel=0.03)
     assert w.mean() == pytest.approx(0, abs=4 * math.sqrt(right / w.size))

@@ -30,9 +30,8 @@ def blobs(n=120):
 def train(**options):
     rng = np.random.default_rng(1)
     model = nn.Sequential(nn.Linear(2, 8, rng=rng), nn.tanh, nn.Linear(8, 2, rng=rng))
-    x, y = blobs()
     optimiser = optim.Adam(model, lr=0.05)
-    return fit(model, x, y, loss=nn.cross_entropy, optimiser=optimiser, rng=rng, epochs=6, **options), model
+    return fit(model, *blobs(), loss=nn.cross_entropy, optimiser=optimiser, rng=rng, epochs=6, **options), model
 
 
 def test_a_view_changes_no_number(monkeypatch):
@@ -73,10 +72,8 @@ def test_a_file_gets_one_picture(monkeypatch):
 
 
 def test_it_is_drawn_twice_a_second_at_most(monkeypatch):
-    now = [100.0]
+    now, drawn, place = [100.0], [], live.LiveDisplay(Terminal())
     monkeypatch.setattr(live.time, "monotonic", lambda: now[0])
-    place = live.LiveDisplay(Terminal())
-    drawn = []
     for k in range(20):
         now[0] += 0.125
         drawn.append(place.draw({"loss": [1.0] * (k + 1)}))
@@ -84,34 +81,25 @@ def test_it_is_drawn_twice_a_second_at_most(monkeypatch):
     assert place.draw({"loss": [1.0]}, last=True)
 
 
-class Handle:
-    def __init__(self):
-        self.shown = []
-
-    def update(self, picture, *, raw):
-        assert raw
-        self.shown.append(picture)
-
-
 def test_a_notebook_gets_a_figure_in_one_cell(monkeypatch):
     pytest.importorskip("matplotlib")
-    handle = Handle()
+    shown = []
 
-    def display(picture, *, raw, display_id):
-        handle.update(picture, raw=raw)
-        return handle
+    def display(picture, *, raw, display_id=None):
+        assert raw
+        shown.append(picture)
+        return types.SimpleNamespace(update=display)
 
-    shell = types.SimpleNamespace(kernel=object())
     ipython = types.ModuleType("IPython")
     ipython.version_info = (9, 0)  # matplotlib asks
-    ipython.get_ipython = lambda: shell
+    ipython.get_ipython = lambda: types.SimpleNamespace(kernel=object())
     ipython.display = types.ModuleType("IPython.display")
     ipython.display.display = display
     monkeypatch.setitem(sys.modules, "IPython", ipython)
     monkeypatch.setitem(sys.modules, "IPython.display", ipython.display)
     train(view=True)
-    assert len(handle.shown) >= 2
-    for picture in handle.shown:
+    assert len(shown) >= 2
+    for picture in shown:
         assert picture["image/png"].startswith(b"\x89PNG")
         assert picture["text/plain"].startswith("loss")
 
@@ -129,13 +117,11 @@ def test_where_there_is_a_boundary(x, y, model, there):
 
 
 def test_regression_has_no_boundary(monkeypatch):
-    stream = io.StringIO()
+    stream, rng = io.StringIO(), np.random.default_rng(0)
     monkeypatch.setattr(sys, "stderr", stream)
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=(50, 2))
-    w = af.Variable(np.zeros(2), name="w")
-    optimiser = optim.SGD([w], lr=0.1)
-    fit(lambda x: x @ w, x, x @ [1.0, -1.0], loss=nn.mse_loss, optimiser=optimiser, rng=rng, epochs=2, view=True)
+    x, w = rng.normal(size=(50, 2)), af.Variable(np.zeros(2), name="w")
+    how = {"loss": nn.mse_loss, "optimiser": optim.SGD([w], lr=0.1), "rng": rng, "epochs": 2, "view": True}
+    fit(lambda x: x @ w, x, x @ [1.0, -1.0], **how)
     assert "classes" not in stream.getvalue()
     assert re.search(r"^  w  █+", stream.getvalue(), re.MULTILINE)
 
@@ -158,12 +144,11 @@ def test_watch_draws_a_loop_of_ones_own(monkeypatch):
 
 
 def test_sizes_of_layers():
-    model = nn.Sequential(nn.Linear(2, 3, rng=np.random.default_rng(0)), nn.Linear(3, 1, rng=np.random.default_rng(0)))
+    model = nn.Sequential(*[nn.Linear(*sizes, rng=np.random.default_rng(0)) for sizes in ((2, 3), (3, 1))])
     assert live.layer_sizes(model, model.parameters()) == {}
     np.sum(model(np.ones((4, 2)))).backward()
     sizes = live.layer_sizes(model, model.parameters())
-    last = model.named_parameters()
-    g = np.concatenate([np.ravel(last[name].grad) for name in ("1.weight", "1.bias")])
+    g = np.concatenate([np.ravel(p.grad) for p in model[1].parameters()])
     assert sizes["1"] == pytest.approx(np.sqrt(np.mean(g**2)))
     assert list(sizes) == ["0", "1"]
     assert live.layer_sizes(model, model[1].parameters()) == {"1": sizes["1"]}  # of layer 0 nobody calls zero_grad
@@ -200,14 +185,10 @@ def test_what_is_no_number_is_a_gap_in_a_line():
         assert len(places) == sum(map(np.isfinite, values))  # a number alone is a dot
 
 
-def test_names_in_a_chart_are_text():
-    assert "<b>" not in line_chart({"<b>": [1.0, 2.0]})
-
-
 def test_lines_of_any_numbers():
-    assert sparkline([]) == ""
-    assert sparkline([1.0, 1.0]) == LEVELS[0] * 2
-    assert sparkline([float("nan"), float("inf")]) == "  "
+    assert "<b>" not in line_chart({"<b>": [1.0, 2.0]})  # names are text
+    lines = {"": [], LEVELS[0] * 2: [1.0, 1.0], "  ": [float("nan"), float("inf")]}
+    assert [sparkline(numbers) for numbers in lines.values()] == [*lines]
     assert len(sparkline(np.arange(1000.0))) == 40
     assert sparkline(np.arange(1000.0))[-1] == "█"
     assert size_bars({}) == []

@@ -1,7 +1,5 @@
 """Every parameter of every structure has a name of its own, or the structure is refused when it is made."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np
@@ -45,13 +43,9 @@ def made(plan):
     parts = {key: made(part) for key, part in parts.items()}
     if kind == "sequential":
         return nn.Sequential(*[x if isinstance(x, nn.Module) else Part(x=x) for x in parts.values()])
-    return (
-        Part(**parts)
-        if kind == "part"
-        else parts
-        if kind == "dict"
-        else {"list": list, "tuple": tuple}[kind](parts.values())
-    )
+    if kind == "part":
+        return Part(**parts)
+    return parts if kind == "dict" else {"list": list, "tuple": tuple}[kind](parts.values())
 
 
 def named(plan, path=""):
@@ -60,10 +54,8 @@ def named(plan, path=""):
         return [(path[1:], plan)]
     kind, parts = plan
     if kind == "sequential":
-        parts = {
-            k: x if not isinstance(x, int) and x[0] in ("part", "sequential") else ("", {"x": x})
-            for k, x in parts.items()
-        }
+        is_module = {k: not isinstance(x, int) and x[0] in ("part", "sequential") for k, x in parts.items()}
+        parts = {k: x if is_module[k] else ("", {"x": x}) for k, x in parts.items()}
     return [leaf for key, part in parts.items() for leaf in named(part, f"{path}.{key}")]
 
 
@@ -114,8 +106,7 @@ def test_a_name_for_two_that_comes_later_is_found_at_the_next_use():
 def test_parts_that_know_their_whole(seed):
     """A tree of modules and containers, with attributes that lead back up: what is found does not change."""
     rng = np.random.default_rng(seed)
-    parts = [Part(w=af.Variable([0.0]))]
-    above = [[]]
+    parts, above = [Part(w=af.Variable([0.0]))], [[]]
     for k in range(1, int(rng.integers(2, 8))):
         j = int(rng.integers(k))
         parts.append(Part(w=af.Variable([float(k)])))
@@ -133,8 +124,7 @@ def test_parts_that_know_their_whole(seed):
     assert whole.modules() == [m for m in whole.modules() if m in parts]
     assert len(whole.modules()) == len(parts)
     assert "Part(" in repr(whole)
-    for part in parts:
-        assert len(part.parameters()) >= 1
+    assert all([part.parameters() for part in parts])
     assert not whole.eval().training
     whole.load_state_dict({name: x + 1 for name, x in whole.state_dict().items()})
     assert [float(p.w[0]) for p in parts] == [k + 1.0 for k in range(len(parts))]

@@ -23,10 +23,9 @@ def ax():
     return Figure().subplots()
 
 
-def deep(layers=4, rng=None, **options):
-    rng = np.random.default_rng(0) if rng is None else rng
-    parts = [part for _ in range(layers) for part in (nn.Linear(8, 8, rng=rng, **options), nn.tanh)]
-    return nn.Sequential(*parts)
+def deep(layers=4):
+    rng = np.random.default_rng(0)
+    return nn.Sequential(*[part for _ in range(layers) for part in (nn.Linear(8, 8, rng=rng), nn.tanh)])
 
 
 def rms(x):
@@ -34,21 +33,18 @@ def rms(x):
 
 
 def test_a_watched_sequential_notes_every_part():
-    rng = np.random.default_rng(0)
-    model, x = deep(2, rng), rng.normal(size=(5, 8))
+    model, x = deep(2), np.random.default_rng(1).normal(size=(5, 8))
     watched = af.watch(model)
     hidden = np.tanh(model[0](x))
     before = model[2](hidden)
-    out = np.tanh(before)
-    out.backward(keep_grads=True)
+    np.tanh(before).backward(keep_grads=True)
     watched(x).sum().backward()
     assert watched.layers == ["Linear_0", "tanh", "Linear_2", "tanh 2"]
     (activations,), (gradients,) = watched.activations, watched.gradients
-    assert activations["tanh"] == pytest.approx(rms(hidden.value))
-    assert activations["Linear_2"] == pytest.approx(rms(before.value))
+    for name, node in {"tanh": hidden, "Linear_2": before}.items():
+        assert activations[name] == pytest.approx(rms(node.value))
+        assert gradients[name] == pytest.approx(rms(node.grad))
     assert gradients["tanh 2"] == pytest.approx(1)
-    assert gradients["Linear_2"] == pytest.approx(rms(before.grad))
-    assert gradients["tanh"] == pytest.approx(rms(hidden.grad))
 
 
 def test_a_plain_function_is_watched_by_its_scopes():
@@ -156,24 +152,19 @@ def test_one_value_is_a_dot(ax):
 
 
 def test_weights(ax):
-    model = deep(2)
+    model, names = deep(2), lambda: [t.get_text() for t in ax.get_yticklabels()]
     af.plot_weights(model, ax=ax)
-    assert [t.get_text() for t in ax.get_yticklabels()] == ["0.weight", "0.bias", "2.weight", "2.bias"]
+    assert names() == ["0.weight", "0.bias", "2.weight", "2.bias"]
     first = ax.patches[0].get_data()
     assert first.values.max() == pytest.approx(3.8)  # the top row begins at 3 and is 0.8 high
     assert ax.texts[0].get_text() == f"sd {model[0].weight.std():.2g}"
-    ax.clear()
-    af.plot_weights([af.Variable([1.0], name="w"), np.zeros(3)], ax=ax)
-    assert [t.get_text() for t in ax.get_yticklabels()] == ["w", "array 1"]
-    ax.clear()
-    af.plot_weights([af.Variable([1.0], name="w"), af.Variable([2.0, 3.0], name="w")], ax=ax)
-    assert [t.get_text() for t in ax.get_yticklabels()] == ["w", "w 2"]
-    with pytest.raises(InputError, match="w has NaN"):
-        af.plot_weights({"w": np.array([np.nan])}, ax=ax)
-    with pytest.raises(InputError, match="w is empty"):
-        af.plot_weights({"w": np.array([])}, ax=ax)
-    with pytest.raises(InputError, match="there are no parameters"):
-        af.plot_weights({}, ax=ax)
+    for other, label in ((np.zeros(3), "array 1"), (af.Variable([2.0, 3.0], name="w"), "w 2")):
+        ax.clear()
+        af.plot_weights([af.Variable([1.0], name="w"), other], ax=ax)
+        assert names() == ["w", label]
+    for given, message in (({"w": np.array([np.nan])}, "has NaN"), ({"w": np.array([])}, "is empty"), ({}, "are no p")):
+        with pytest.raises(InputError, match=message):
+            af.plot_weights(given, ax=ax)
 
 
 def test_the_boundary_is_where_the_decision_changes(ax):
@@ -214,41 +205,35 @@ def test_every_example_is_drawn(ax, y):
     assert {f"class {k}" for k in y} - {"class True", "class False", "class 0.0", "class 1.0"} <= set(drawn)
 
 
-def test_boundaries_of_wrong_shapes(ax):
-    x = np.zeros((4, 2))
-    with pytest.raises(InputError, match=r"of shape \(n, 2\), got \(4, 3\)"):
-        af.plot_boundary(np.tanh, np.zeros((4, 3)), np.zeros(4), ax=ax)
-    with pytest.raises(InputError, match=r"classes of shape \(4,\), got \(3,\)"):
-        af.plot_boundary(np.tanh, x, np.zeros(3), ax=ax)
-    with pytest.raises(InputError, match=r"scores of shape \(25, classes\)"):
-        af.plot_boundary(lambda x: np.zeros(3), x, np.zeros(4), points=5, ax=ax)
+@pytest.mark.parametrize(("model", "m", "n", "message"), [
+    (np.tanh, (4, 3), 4, r"of shape \(n, 2\), got \(4, 3\)"),
+    (np.tanh, (4, 2), 3, r"classes of shape \(4,\), got \(3,\)"),
+    (lambda x: np.zeros(3), (4, 2), 4, r"scores of shape \(25, classes\)"),
+])  # fmt: skip
+def test_boundaries_of_wrong_shapes(ax, model, m, n, message):
+    with pytest.raises(InputError, match=message):
+        af.plot_boundary(model, np.zeros(m), np.zeros(n), points=5, ax=ax)
 
 
 def test_colours_are_those_of_all_pictures():
     for ours, theirs in ((plots.LIGHT, style.LIGHT), (plots.DARK, style.DARK)):
-        assert ours["weights"] == theirs["var-line"]
-        assert ours["ink"] == theirs["ink"]
-        assert ours["note"] == theirs["sub"]
+        assert [ours[name] for name in ("weights", "ink", "note")] == [theirs[k] for k in ("var-line", "ink", "sub")]
         assert list(ours["classes"][:3]) == [theirs[f"{kind}-line"] for kind in ("var", "op", "con")]
 
 
-def test_colours_follow_the_background(ax):
-    af.plot_loss([1.0, 2.0], ax=ax)
-    assert ax.lines[0].get_color() == plots.LIGHT["classes"][0]
-    dark = Figure().subplots()
-    dark.set_facecolor("black")
-    af.plot_loss([1.0, 2.0], ax=dark)
-    assert dark.lines[0].get_color() == plots.DARK["classes"][0]
-
-
-def test_new_figures_follow_the_theme():
+def test_colours_follow_the_background_and_the_theme(ax):
     from matplotlib import pyplot
 
+    dark = Figure().subplots()
+    dark.set_facecolor("black")
     with af.options(theme="dark"):
-        made = af.plot_loss([1.0, 2.0])
-    assert to_hex(made.get_facecolor()) == "#000000"
-    assert made.lines[0].get_color() == plots.DARK["classes"][0]
-    pyplot.close(made.figure)
+        new = af.plot_loss([1.0, 2.0])
+    assert to_hex(new.get_facecolor()) == "#000000"
+    for axes in (ax, dark):
+        af.plot_loss([1.0, 2.0], ax=axes)
+    for axes, colours in ((ax, plots.LIGHT), (dark, plots.DARK), (new, plots.DARK)):
+        assert axes.lines[0].get_color() == colours["classes"][0]
+    pyplot.close(new.figure)
 
 
 def test_without_matplotlib(monkeypatch):

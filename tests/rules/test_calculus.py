@@ -35,11 +35,10 @@ def test_ends_of_differences_are_cast_as_by_numpy():
     assert np.ediff1d(af.Variable(np.float32(V)), to_begin=af.Variable(S), to_end=[1]).dtype == np.float32
 
 
-@pytest.mark.parametrize(
-    "f",
-    [np.cov, np.corrcoef, lambda z: np.average(z, weights=[[1, 2j, 3, 1j]] * 3), lambda z: np.gradient(z, axis=0), np.trapezoid,
-     lambda z: np.interp([0.2, 1.7, 9.0], P[:4], z[0]), lambda z: np.correlate(z[0], z[1, :2], "full"), lambda z: np.polyval(z[0], z[1])],
-)  # fmt: skip
+@pytest.mark.parametrize("f", [
+    np.cov, np.corrcoef, lambda z: np.average(z, weights=[[1, 2j, 3, 1j]] * 3), lambda z: np.gradient(z, axis=0), np.trapezoid,
+    lambda z: np.interp([0.2, 1.7, 9.0], P[:4], z[0]), lambda z: np.correlate(z[0], z[1, :2], "full"), lambda z: np.polyval(z[0], z[1]),
+])  # fmt: skip
 def test_of_complex_numbers(f):
     c = A + 1j * np.cos(A)
     z = af.Variable(c)

@@ -335,9 +335,8 @@ def arguments(function, each, example):
     """What the function is called with."""
     leaves = variables(each, example)
     if isinstance(each, Rule):
-        return ((leaves,) if each.variadic else tuple(leaves)), {
-            name: v for name, v in example.options.items() if name in keywords(function)
-        }
+        options = {name: v for name, v in example.options.items() if name in keywords(function)}
+        return ((leaves,) if each.variadic else tuple(leaves)), options
     return given_by(function, each, leaves)
 
 

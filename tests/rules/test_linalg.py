@@ -82,9 +82,7 @@ def test_values_and_types_are_numpys(name, args):
         assert not any([getattr(p, "requires_grad", False) for p in parts(function(*[node(x) for x in args]))])
 
 
-@pytest.mark.parametrize(
-    "xs", [(V, V[::-1]), (A, V), (S, V), (S, S), (A[:, :2], A), (A, A[:, :2]), (A[:, :2], V[:2]), (C, V)]
-)
+@pytest.mark.parametrize("xs", [(V, V[::-1]), (A, V), (S, V), (S, S), (A[:, :2], A), (A, A[:, :2]), (A[:, :2], V[:2]), (C, V)])  # fmt: skip
 def test_cross_products(xs):
     flat = 2 in [x.shape[-1] for x in xs]
     if flat and since("2.5"):
@@ -304,7 +302,6 @@ def test_cholesky_reads_only_one_triangle():
 
 # -- PyTorch ----------------------------------------------------------------------------------------------------------
 
-SYMMETRIC = A @ A.T
 PEERS = {
     "inv": (lambda m, x: m.inv(x), A), "det": (lambda m, x: m.det(x), S), "slogdet": (lambda m, x: m.slogdet(x)[1], C),
     "pinv": (lambda m, x: m.pinv(x), TC), "qr": (lambda m, x: m.qr(x)[0] + m.qr(x)[1].sum(), T), "wide qr": (lambda m, x: m.qr(x)[1], W),

@@ -32,9 +32,7 @@ def gradient_of(f, x):
     return x.grad
 
 
-@pytest.mark.parametrize(
-    "f", [np.median, np.nanmedian, lambda x: np.quantile(x, 0.3), lambda x: np.partition(x, 1).sum()]
-)
+@pytest.mark.parametrize("f", [np.median, np.nanmedian, lambda x: np.quantile(x, 0.3), lambda x: np.partition(x, 1).sum()])  # fmt: skip
 def test_over_equal_elements_the_gradient_sums_to_what_came_in(f):
     assert gradient_of(f, np.ones(4)).sum() == pytest.approx(gradient_of(f, np.arange(4.0)).sum())
 

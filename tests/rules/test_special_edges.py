@@ -28,9 +28,8 @@ NOT_TRIED = {
     **dict.fromkeys(["log_powers", "times_powers", "log_half_step"], "of af.stats: tests/scipy/stats/test_edges.py"),
 }  # fmt: skip
 PARTS = {"airy": 4, "ellipj": 4, "pbdv": 2, "pbvv": 2, "pbwa": 2}
-KINDS = {name: [{"k": k} for k in range(n)] for name, n in PARTS.items()} | {
-    "log_gammainc": [{"upper": False}, {"upper": True}]
-}
+KINDS = {name: [{"k": k} for k in range(n)] for name, n in PARTS.items()}
+KINDS["log_gammainc"] = [{"upper": False}, {"upper": True}]
 SCIPY = tuple(map(int, importlib.metadata.version("scipy").split(".")[:2]))
 # How many derivatives differ at most, most of them NaN, at the ends of a parameter's domain, or at 1e10 and beyond,
 # where SciPy's values are rough or turn faster than differences can follow.

@@ -62,9 +62,8 @@ def shared_arguments():
 
 def differentiated(module):
     """The functions of a module that ``docs/scipy.md`` says give gradients. (Some of the others end the process.)"""
-    lists = re.findall(
-        rf"\* `{re.escape(module)}`, (?:rule|SciPy's own code): (.*)", make_scipy.PAGE.read_text("utf-8")
-    )
+    page = make_scipy.PAGE.read_text("utf-8")
+    lists = re.findall(rf"\* `{re.escape(module)}`, (?:rule|SciPy's own code): (.*)", page)
     return re.findall(r"`(\w+)`", " ".join(lists))
 
 
@@ -122,10 +121,8 @@ def wrong_calls(module, names, seed, most, seconds):
                     try:
                         right += make_scipy.outcome(*calls, x) == "gradient"
                     except AssertionError as error:
-                        shapes = [np.shape(v) or v for v in args]
-                        wrong.append(
-                            f"{module}.{name} {shapes} by {k}, {options}: {' '.join(str(error).split())[:150]}"
-                        )
+                        said = " ".join(str(error).split())[:150]
+                        wrong.append(f"{module}.{name} {[np.shape(v) or v for v in args]} by {k}, {options}: {said}")
     return wrong, right
 
 

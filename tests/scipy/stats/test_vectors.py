@@ -7,7 +7,7 @@ import pytest
 
 scipy_stats = pytest.importorskip("scipy.stats")
 
-from distributions import check_gradients  # noqa: E402
+from distributions import check_gradients, pair  # noqa: E402
 
 import autoflow as af  # noqa: E402
 from autoflow import stats  # noqa: E402
@@ -20,11 +20,9 @@ W = np.array([[1.5, 0.2], [0.2, 0.9]])
 
 
 @pytest.mark.parametrize("method", ["logpdf", "pdf"])
-@pytest.mark.parametrize(
-    "x", [np.array([0.2, 0.3, 0.5]), np.array([0.2, 0.3]), np.array([[0.2, 0.3], [0.3, 0.3], [0.5, 0.4]])]
-)
+@pytest.mark.parametrize("x", [[0.2, 0.3, 0.5], [0.2, 0.3], [[0.2, 0.3], [0.3, 0.3], [0.5, 0.4]]])
 def test_dirichlet(method, x):
-    ours, theirs = getattr(stats.dirichlet, method), getattr(scipy_stats.dirichlet, method)
+    x, (ours, theirs) = np.array(x), pair("dirichlet", method)
     check_gradients(ours, theirs, [x, ALPHA], [1])
     np.testing.assert_array_equal(getattr(stats.dirichlet(ALPHA), method)(x), ours(x, alpha=ALPHA))
 
