@@ -83,8 +83,9 @@ XDIST = ["-n2"] if importlib.util.find_spec("xdist") else []  # the hooks are in
 def run(folder, *options, **env):
     """pytest on the tests of a folder, with the hooks of skips.py and without our settings."""
     (folder / "empty.ini").write_text("[pytest]\n")
+    settings = ["-q", "-c", "empty.ini", "-p", "no:cacheprovider", "-p", "skips"]
     return subprocess.run(
-        [sys.executable, *["-m", "pytest", "-q", "-c", "empty.ini", "-p", "no:cacheprovider", "-p", "skips"], *options, "."],
+        [sys.executable, "-m", "pytest", *settings, *options, "."],
         cwd=folder, capture_output=True, encoding="utf-8", check=False,
         env=os.environ | {"PYTHONPATH": str(HERE / "support"), "CI": "", **env},  # else pytest says it at length
     )  # fmt: skip
