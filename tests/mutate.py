@@ -46,12 +46,9 @@ def transposed(sent: Any) -> Any:
 
 
 MUTANTS: dict[str, Callable[[Any], Any]] = {
-    "sign": lambda sent: -sent,
-    "factor 1.01": lambda sent: sent * 1.01,
-    "transposed": transposed,
-    "no sum_to": lambda sent: sent,
-    "no conjugate": lambda sent: sent,
-}
+    "sign": lambda sent: -sent, "factor 1.01": lambda sent: sent * 1.01, "transposed": transposed,
+    "no sum_to": lambda sent: sent, "no conjugate": lambda sent: sent,
+}  # fmt: skip
 FLAGS: dict[str, dict[str, Any]] = {"no sum_to": {"elementwise": False}, "no conjugate": {"holomorphic": False}}
 
 

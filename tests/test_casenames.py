@@ -2,8 +2,6 @@
 
 import functools
 import os
-import subprocess
-import sys
 import types
 from pathlib import Path
 
@@ -11,6 +9,7 @@ import casenames
 import numpy as np
 import pytest
 from casenames import name, numbered
+from processes import alone
 
 
 def of(f):
@@ -44,9 +43,7 @@ def test_a_lambda_is_called_by_what_it_computes(value, expected):
 def test_without_columns_it_is_the_line():
     code = "from casenames import name\nprint(name(lambda x: x), name(eval('lambda x: x')))"
     env = {**os.environ, "PYTHONPATH": str(Path(casenames.__file__).parent)}
-    command = [sys.executable, "-X", "no_debug_ranges", "-c", code]
-    done = subprocess.run(command, capture_output=True, env=env, encoding="utf-8", check=True)
-    assert done.stdout.strip() == "line 2 line 1"
+    assert alone(code, options=("-X", "no_debug_ranges"), env=env).strip() == "line 2 line 1"
 
 
 def case(found, **params):

@@ -16,11 +16,10 @@ import pytest
 import autoflow as af
 from autoflow import nn, optim, stats
 
-MODULES = ["autoflow"]
-MODULES += [
-    f"autoflow.{name}" for name in ["nn", "optim", "stats", "special", "linalg", "signal", "integrate", "implicit"]
-]
-MODULES += [f"autoflow.{name}" for name in ["errors", "ops", "pictures", "backends", "nn.init"]]
+MODULES = ["autoflow", *[f"autoflow.{name}" for name in (
+    "nn", "nn.init", "optim", "stats", "special", "linalg", "signal", "integrate", "implicit", "errors", "ops",
+    "pictures", "backends",
+)]]  # fmt: skip
 NAMES = ["__deepcopy__", "__setstate__", "__array_interface__", "__wrapped__", "_repr_html_", "_none", "none"]
 
 # Functions that af.ops gives out for ufuncs with parameters (scipy.special.jv) and reductions: modules do not have them
@@ -75,18 +74,9 @@ def made():
     y = np.sum(x * 2.0)
     y.backward()
     yield from {
-        "Variable": x,
-        "Operation": y,
-        "Constant": af.Constant(1.0),
-        "view": (x * 2)[:1],
-        "options": af.options,
-    }.items()
-    yield from {
-        "gradients": af.gradients(y, [x]),
-        "graph": y.graph(),
-        "steps": y.steps(),
-        "scope": af.scope("a"),
-    }.items()
+        "Variable": x, "Operation": y, "Constant": af.Constant(1.0), "view": (x * 2)[:1], "options": af.options,
+        "gradients": af.gradients(y, [x]), "graph": y.graph(), "steps": y.steps(), "scope": af.scope("a"),
+    }.items()  # fmt: skip
 
 
 PUBLIC, MADE = dict(public()), dict(made())

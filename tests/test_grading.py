@@ -1,6 +1,5 @@
 """The autograder: what students filled in is compared, and a cell that fails or hangs costs its own answers only."""
 
-import importlib.util
 import re
 from pathlib import Path
 
@@ -10,20 +9,13 @@ pytest.importorskip("nbformat")
 pytest.importorskip("ipykernel")
 import grading
 import nbformat
+from processes import loaded
 
 from autoflow.lessons.checks import UNANSWERED, questions_of
 
 LESSON = "backprop_by_hand"
 BEGIN = f'from autoflow.lessons import checker\ncheck = checker("{LESSON}")'
 NOTEBOOK = next(grading.HERE.glob("[0-9][0-9]_micro_engine.ipynb"))
-
-
-def make():
-    """The module of notebooks/make.py; another make.py is on the path."""
-    spec = importlib.util.spec_from_file_location("notebooks_make", grading.HERE / "make.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture
@@ -42,15 +34,9 @@ def graded(tmp_path):
 def test_points_and_hints(graded):
     """What check was told last counts; another lesson's answers do not; a notebook's own language is understood."""
     grades = graded(
-        BEGIN,
-        "print('noise')\ncheck(dL_db=6, dL_da=...)",
-        "%time b = 6\ncheck(dL_db=2 * b)",
-        'checker("micro_engine")(uses_of_x=3)',
-        "1 / 0",
-        "check(dL_dx=864)",
-        "syntax error",
-        "check(dL_da=24)",
-    )
+        BEGIN, "print('noise')\ncheck(dL_db=6, dL_da=...)", "%time b = 6\ncheck(dL_db=2 * b)",
+        'checker("micro_engine")(uses_of_x=3)', "1 / 0", "check(dL_dx=864)", "syntax error", "check(dL_da=24)",
+    )  # fmt: skip
     asked = questions_of(LESSON)
     assert grades.verdicts.keys() == asked.keys()
     assert grades.points == 2
@@ -99,7 +85,7 @@ def test_without_a_network_and_in_an_empty_folder(graded):
 @pytest.mark.parametrize("answered", [False, True], ids=["as handed out", "with the answers"])
 def test_the_lesson_itself(tmp_path, answered):
     """As it is handed out it has no points and no errors; with what its folded answers say it has all of them."""
-    module = make()
+    module = loaded("notebooks/make.py")
     stored = nbformat.read(NOTEBOOK, as_version=4)
     handed = module.without_answers(stored)
     if answered:
@@ -114,7 +100,7 @@ def test_the_lesson_itself(tmp_path, answered):
 
 
 def test_the_command(tmp_path, monkeypatch, capsys):
-    module, asked = make(), []
+    module, asked = loaded("notebooks/make.py"), []
 
     def fake(path, lesson, seconds):
         asked.append((path, lesson))

@@ -16,6 +16,7 @@ import nbformat
 import runtime
 import worksheets
 from chromium import Page, by_night, in_browser
+from processes import loaded
 from seeds import by_day
 from support import NIGHTLY
 
@@ -272,11 +273,7 @@ def test_the_command(option, tmp_path, monkeypatch):
     owner = {"--worksheets": handouts, "--slides": decks}[option]
     done = []
     monkeypatch.setattr(owner, f"write_{option[2:]}", lambda folder, paths: done.append((folder, paths)))
-    import importlib.util
-
-    found = importlib.util.spec_from_file_location("notebooks_make", handouts.HERE / "make.py")
-    make = importlib.util.module_from_spec(found)
-    found.loader.exec_module(make)
+    make = loaded("notebooks/make.py")
     assert make.main([option, str(tmp_path), "03"]) == 0
     ((folder, paths),) = done
     assert (folder, [path.stem for path in paths]) == (Path(tmp_path), ["03_broadcasting_backwards"])

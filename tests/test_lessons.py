@@ -1,6 +1,5 @@
 """The notebooks run from a fresh kernel, show what is stored in them, and their answers are right."""
 
-import importlib.util
 import json
 import os
 import re
@@ -16,12 +15,11 @@ pytest.importorskip("sklearn")
 import kernels
 import links
 import nbformat
+from processes import loaded
 from seeds import by_day
 from support import NIGHTLY
 
-spec = importlib.util.spec_from_file_location("notebooks_make", Path(__file__).parent.parent / "notebooks" / "make.py")
-make = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(make)
+make = loaded("notebooks/make.py")
 PATHS = make.notebooks()
 # Together they use most of the package.
 BY_DAY = {"02_graph_and_pictures", "08_characters_with_an_rnn", "11_debugging", "18_forward_mode", "20_toolkit"}

@@ -27,16 +27,11 @@ pytestmark = [
 
 CELLS = [
     "import numpy as np, autoflow as af\nx = af.Variable(2.0, name='$x$'); a = x * x; out = a + a * x; out.backward()",
-    "out",
-    "out.graph()",
-    "out.step()",
-    "af.explore(out)",
-    "af.options.static = af.options.tables = True\nout.graph()",
-    "out.step()",
-    "af.explore(out)",
+    "out", "out.graph()", "out.step()", "af.explore(out)", "af.options.static = af.options.tables = True\nout.graph()",
+    "out.step()", "af.explore(out)",
     # None of the kernel's threads counts as the user's, or nothing would be proved in a notebook.
     "from autoflow.backprop.snapshots import others_run\nassert not others_run()",
-]
+]  # fmt: skip
 SHOWN = 9  # outputs: two of each static picture
 NODE, GRAPH, STEPS, SLIDERS, IMAGE, NODES, STEPS_IMAGE, STEPS_TABLE, EXPLORED = range(SHOWN)
 

@@ -80,18 +80,22 @@ def test_expected():
 XDIST = ["-n2"] if importlib.util.find_spec("xdist") else []  # the hooks are in two kinds of processes then
 
 
+def run(folder, *options, **env):
+    """pytest on the tests of a folder, with the hooks of skips.py and without our settings."""
+    (folder / "empty.ini").write_text("[pytest]\n")
+    settings = ["-q", "-c", "empty.ini", "-p", "no:cacheprovider", "-p", "skips"]
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", *settings, *options, "."],
+        cwd=folder, capture_output=True, encoding="utf-8", check=False,
+        env=os.environ | {"PYTHONPATH": str(HERE / "support"), "CI": "", **env},  # else pytest says it at length
+    )  # fmt: skip
+
+
 def test_a_run_counts_skips_and_fails_if_it_does_not_know_why(tmp_path):
     (tmp_path / "test_some.py").write_text(TESTS)
     (tmp_path / "test_known.py").write_text("import pytest\npytest.skip('glibc only', allow_module_level=True)")
     (tmp_path / "test_unknown.py").write_text("import pytest\npytest.importorskip('nowhere.to_be')")
-    (tmp_path / "empty.ini").write_text("[pytest]\n")
-    options = ["-q", "-c", "empty.ini", "-p", "no:cacheprovider", "-p", "skips", *XDIST]
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", *options, "--continue-on-collection-errors", "."], cwd=tmp_path,
-        capture_output=True, encoding="utf-8", check=False,
-        env=os.environ | {"PYTHONPATH": str(HERE / "support"), "CI": ""},  # else pytest says it at length
-    )  # fmt: skip
-    lines = done.stdout.splitlines()
+    lines = run(tmp_path, *XDIST, "--continue-on-collection-errors").stdout.splitlines()
     for line in ("    3 skipped: no GPU", "    1 skipped: another system", "    1 skipped: the example has no numbers"):
         assert line in lines
     for reason in ("today it fails", "one day", "got empty parameter set for (k)", "No module named 'nowhere'"):
@@ -102,14 +106,8 @@ def test_a_run_counts_skips_and_fails_if_it_does_not_know_why(tmp_path):
 
 def test_a_run_with_more_skips_than_are_allowed_fails(tmp_path):
     (tmp_path / "test_some.py").write_text(TESTS.partition("@pytest.mark.skipif")[0])
-    (tmp_path / "empty.ini").write_text("[pytest]\n")
     (tmp_path / "most.txt").write_text("# reasons\n2 no GPU\n")
-    options = ["-q", "-c", "empty.ini", "-p", "no:cacheprovider", "-p", "skips"]
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", *options, "."], cwd=tmp_path, capture_output=True, encoding="utf-8",
-        env=os.environ | {"PYTHONPATH": str(HERE / "support"), "CI": "", "AUTOFLOW_MOST_SKIPS": "most.txt"},
-        check=False,
-    )  # fmt: skip
+    done = run(tmp_path, AUTOFLOW_MOST_SKIPS="most.txt")
     assert done.returncode == 1
     assert "FAILED: 3 skipped: no GPU; most.txt allows 2" in done.stdout.splitlines()
 
