@@ -37,6 +37,13 @@ def there(x, expected, scale=1):
     np.testing.assert_allclose(np.asarray(plain(x).get()), np.multiply(expected, scale), rtol=1e-13, atol=1e-13)
 
 
+def on_both(run):
+    """What run(namespace, a function that makes arrays) returns there and here is the same."""
+    for ours, theirs in zip(run(af.Autodiff(Device), lambda x: put(np.array(x))), run(af, np.array), strict=True):
+        assert isinstance(ours, Device), type(ours)
+        np.testing.assert_array_equal(plain(ours).get(), plain(theirs), strict=True)
+
+
 # ---------------------------------------------------------------- numbers that leave the graph
 
 
@@ -207,31 +214,17 @@ def test_copies_and_pickles(AF):
     assert isinstance(pickle.loads(pickle.dumps(x * 2)), af.Constant)
 
 
-def test_printing_copies_no_more_than_it_shows(AF):
-    x = AF.Variable(np.arange(1e6).reshape(1000, 1000), name="x")
-    moved = []
-    family = backends.NODE_TYPES[Device]
-    family.to_numpy = lambda a: moved.append(a.size) or a.get()
-    try:
-        assert repr(x) == repr(af.Variable(np.arange(1e6).reshape(1000, 1000), name="x"))
-        assert str(x) == str(np.arange(1e6).reshape(1000, 1000))
-    finally:
-        family.to_numpy = Device.get
-    assert sum(moved) <= 200
-
-
-def test_drawing_copies_no_more_than_it_shows(AF):
-    x = AF.Variable(np.arange(1e6).reshape(1000, 1000), name="x")
+def test_printing_and_drawing_copy_no_more_than_they_show(AF, monkeypatch):
+    numbers, moved = np.arange(1e6).reshape(1000, 1000), []
+    x = AF.Variable(numbers, name="x")
     z = np.tanh(x).sum()
     z.backward()
-    moved = []
-    family = backends.NODE_TYPES[Device]
-    family.to_numpy = lambda a: moved.append(a.size) or a.get()
-    try:
-        assert "tanh" in str(z.graph())
-        assert "tanh" in z.graph().to_svg()
-    finally:
-        family.to_numpy = Device.get
+    monkeypatch.setattr(backends.NODE_TYPES[Device], "to_numpy", lambda a: moved.append(a.size) or a.get())
+    assert repr(x) == repr(af.Variable(numbers, name="x"))
+    assert str(x) == str(numbers)
+    assert sum(moved) <= 200
+    assert "tanh" in str(z.graph())
+    assert "tanh" in z.graph().to_svg()
     assert sum(moved) <= 20_000
 
 
@@ -252,20 +245,15 @@ def test_small_graphs_are_drawn_with_their_numbers(AF):
 # ---------------------------------------------------------------- derivatives
 
 
-def test_transforms(AF):
-    f = lambda x: np.sum(np.tanh(x) ** 3)  # noqa: E731
-    x = np.array([0.3, -0.7, 1.1])
-    there(af.grad(f)(put(x)), af.grad(f)(x))
-    value, slope = af.value_and_grad(f)(put(x))
-    there(value, f(x))
-    there(slope, af.grad(f)(x))
-    g = lambda x: x[1:] * np.exp(x[:-1])  # noqa: E731
-    there(af.jacobian(g)(put(x)), af.jacobian(g)(x))
-    there(af.hessian(f)(put(x)), af.hessian(f)(x))
-    there(af.hvp(f, put(x), put(np.ones(3))), af.hvp(f, x, np.ones(3)))
-    _, back = af.vjp(g, put(x))
-    there(back(put(np.ones(2)))[0], af.vjp(g, x)[1](np.ones(2))[0])
-    there(af.jvp(g, (put(x),), (put(np.ones(3)),))[1], af.jvp(g, (x,), (np.ones(3),))[1])
+def test_transforms():
+    f, g = lambda x: np.sum(np.tanh(x) ** 3), lambda x: x[1:] * np.exp(x[:-1])
+
+    def run(place, on):
+        x, ones = on([0.3, -0.7, 1.1]), on(np.ones(3))
+        yield from (af.grad(f)(x), *af.value_and_grad(f)(x), af.jacobian(g)(x), af.hessian(f)(x), af.hvp(f, x, ones))
+        yield from (*af.vjp(g, x)[1](ones[1:]), *af.jvp(g, (x,), (ones,)))
+
+    on_both(run)
 
 
 def test_gradcheck(AF):
@@ -284,34 +272,33 @@ def test_gradcheck(AF):
     lambda a, v, on: np.put_along_axis(a, on([[2, 0, 1]]), [[1.0, 2.0, 3.0]], 1),
     lambda a, v, on: np.fill_diagonal(a, v),
 ])  # fmt: skip
-def test_functions_that_write(AF, write):
-    there, here = AF.Variable([3.0, -1.0]), af.Variable([3.0, -1.0])
-    found = []
-    for v, place, on in ((there, AF, lambda i: put(np.array(i))), (here, af, np.array)):
-        a = place.ones((2, 3)) * 2.0
+def test_functions_that_write(write):
+    def run(place, on):
+        v, a = place.Variable([3.0, -1.0]), place.ones((2, 3)) * 2.0
         write(a, v * v, on)
         (a**3 * v[0]).sum().backward()
-        found.append((a.value, v.grad))
-    for ours, theirs in zip(*found, strict=True):
-        np.testing.assert_array_equal(ours.get(), theirs)
+        return a, v.grad
+
+    on_both(run)
 
 
 @pytest.mark.parametrize(("i", "mode"), [([0, 1, 0], "raise"), ([3, -1, 0], "wrap"), ([3, -1, 0], "clip")])
 def test_choose_with_an_index_on_the_device(AF, i, mode):
-    there, here = AF.Variable([1.0, 2.0, 3.0]), af.Variable([1.0, 2.0, 3.0])
-    z, expected = np.choose(put(np.array(i)), [there, 5.0], mode=mode), np.choose(i, [here, 5.0], mode=mode)
-    np.testing.assert_array_equal(z.value.get(), expected.value)
-    z.sum().backward()
-    expected.sum().backward()
-    np.testing.assert_array_equal(there.grad.get(), here.grad)
+    def run(place, on):
+        x = place.Variable([1.0, 2.0, 3.0])
+        z = np.choose(on(i), [x, 5.0], mode=mode)
+        z.sum().backward()
+        return z, x.grad
+
+    on_both(run)
     with pytest.raises(ValueError, match="invalid entry"):
-        np.choose(put(np.array([2, 0, 0])), [there, 5.0])
+        np.choose(put(np.array([2, 0, 0])), [AF.Variable([1.0, 2.0, 3.0]), 5.0])
 
 
-def test_in_place(AF):
-    def run(start, AF):
-        x = AF.Variable(start)
-        a = AF.zeros(3)
+def test_in_place():
+    def run(place, on):
+        x = place.Variable([1.0, 2.0])
+        a = place.zeros(3)
         a[0] = x[0] * 2
         a[1:] = x**2
         a *= 3.0
@@ -321,37 +308,35 @@ def test_in_place(AF):
         (a * a).sum().backward()
         return a, x.grad
 
-    here, gone = run([1.0, 2.0], af), run([1.0, 2.0], AF)
-    there(gone[0], here[0].value)
-    there(gone[1], here[1])
+    on_both(run)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, np.complex128])
 @pytest.mark.parametrize("i", INDICES, ids=str)
-def test_what_meets_at_one_index_is_added(AF, i, dtype):
+def test_what_meets_at_one_index_is_added(i, dtype):
     numbers = np.linspace(-1, 1, 12).astype(dtype).reshape(3, 4)
-    here, gone = af.Variable(numbers), AF.Variable(numbers)
-    on = lambda i: put(i) if isinstance(i, np.ndarray) else i  # noqa: E731
-    there_i = tuple(map(on, i)) if isinstance(i, tuple) else on(i)
-    (here[i] * 2).backward(np.ones(numbers[i].shape, dtype))
-    COPIES.clear()
-    (gone[there_i] * 2).backward(put(np.ones(numbers[i].shape, dtype)))
-    assert not COPIES["get"]
-    assert plain(gone.grad).dtype == dtype
-    there(gone.grad, here.grad)
+
+    def run(place, on):
+        x, seed = place.Variable(numbers), on(np.ones(numbers[i].shape, dtype))
+        arrays = [on(k) if isinstance(k, np.ndarray) else k for k in (i if isinstance(i, tuple) else (i,))]
+        COPIES.clear()
+        (x[tuple(arrays) if isinstance(i, tuple) else arrays[0]] * 2).backward(seed)
+        assert not COPIES["get"]
+        return [x.grad]
+
+    on_both(run)
 
 
 @pytest.mark.parametrize("ufunc", [np.add, np.subtract])
 @pytest.mark.parametrize("i", [[0, 0, 2], (np.array([0, 0]), slice(None)), slice(1, None)], ids=str)
-def test_at_of_nodes(AF, ufunc, i):
-    grads = []
-    for place, on in ((af, np.array), (AF, put)):
+def test_at_of_nodes(ufunc, i):
+    def run(place, on):
         x, a = place.Variable([3.0, 1.0]), place.zeros((3, 2))
         ufunc.at(a, i, x)
         ((a + on([[1.0, 2.0]])) ** 3).sum().backward()
-        grads += [plain(a), plain(x.grad)]
-    there(grads[2], grads[0])
-    there(grads[3], grads[1])
+        return a, x.grad
+
+    on_both(run)
 
 
 def test_other_dtypes(AF):
@@ -457,9 +442,8 @@ def test_constants_and_named_tuples_of_a_module_are_moved_too(AF):
     there(model(put(np.ones(2))), np.array([3.0, 5.0]))
 
 
-def test_autocast_and_scaler(AF):
-    results = []
-    for place, on in ((af, lambda a: a), (AF, put)):
+def test_autocast_and_scaler():
+    def run(place, on):
         w = place.Variable(np.linspace(-1, 1, 12).reshape(3, 4).astype(np.float32))
         scaler, opt = af.GradScaler(), optim.SGD([w], 0.1)
         with af.autocast():
@@ -467,8 +451,9 @@ def test_autocast_and_scaler(AF):
         scaler.scale(loss).backward()
         scaler.step(opt)
         scaler.update()
-        results.append(w)
-    there(results[1].astype(float), results[0].value)
+        return [w]
+
+    on_both(run)
 
 
 def test_checkpoint(AF):
