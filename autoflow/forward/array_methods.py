@@ -298,7 +298,7 @@ class ArrayMethods:
                 f"x.view takes a dtype, as in NumPy; the same numbers in another shape: x.reshape({given})"
             )
         if not self.requires_grad:  # type: ignore[attr-defined]
-            return read_only(value_of(self)).view(*args, **options)
+            return read_only(memory_of(self)).view(*args, **options)
         if len(args) == 1 and not options and args[0] in (self.dtype, self.dtype.type):  # type: ignore[attr-defined]
             return self[...]
         raise NoRuleError("x.view(dtype) reads the bytes as other numbers: use x.astype(dtype), or x.value.view(dtype)")
@@ -375,7 +375,7 @@ def refused_method(name: str, advice: str) -> Callable[..., Any]:
 
     def method(self: Any, *args: Any, **options: Any) -> Any:
         if name in READING and not self.requires_grad:
-            return getattr(read_only(value_of(self)), name)(*args, **options)
+            return getattr(read_only(memory_of(self)), name)(*args, **options)
         raise NoRuleError(f"x.{name}() of a node is not recorded: {advice}. On plain numbers: x.value.{name}()")
 
     method.__name__, method.__doc__ = name, f"Refused: {advice}."

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -191,15 +192,20 @@ def numpys_answer(call: Any, args: Any, options: dict[str, Any]) -> Any:
         return None
     z = call(*map(given_plain, args), **{name: given_plain(x) for name, x in options.items()})
     parts = list(z) if isinstance(z, (tuple, list)) else [z]
+    if is_view(parts, nodes):
+        return None
     for k, part in enumerate(parts):
         if isinstance(part, (np.ndarray, np.number)) and part.dtype.kind in "fc":
-            if any([np.may_share_memory(part, x) for x in nodes]):
-                return None
             parts[k] = constant_from(np.asarray(part))
             note_cut(parts[k], (), nodes)
     if not isinstance(z, (tuple, list)):
         return parts[0]
     return type(z)(*parts) if hasattr(z, "_fields") else type(z)(parts)
+
+
+def is_view(parts: Sequence[Any], nodes: list[Any]) -> bool:
+    """Does one of these results show floats of a node, into which another node may be written?"""
+    return any([has_floats(z) and np.may_share_memory(z, x) for z in parts for x in nodes])
 
 
 def nodes_in(x: Any) -> list[Any]:
@@ -223,8 +229,12 @@ def numbers_unless_lost(error: Exception, self: Any, call: Any, args: Any, optio
     if isinstance(target, NodeRole):
         later("write_numbers")(target, lambda memory: call(*numbers, **{**given, "out": memory}))
         return target
-    several = nodes_in([out])
-    return run_composed(call, call, numbers, {**given, "out": out}) if several else call(*numbers, **given)
+    if nodes_in([out]):
+        return run_composed(call, call, numbers, {**given, "out": out})
+    result = call(*numbers, **given)
+    if is_view(result if isinstance(result, (tuple, list)) else (result,), nodes_in([*args])):
+        raise error
+    return result
 
 
 def given_plain(x: Any) -> Any:

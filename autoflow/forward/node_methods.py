@@ -115,7 +115,11 @@ class Protocol:
         return np.invert(value_of(self))
 
     def __dlpack__(self, **options: Any) -> Any:
-        return (plain_view(self).copy() if modes().shadow else value_of(self)).__dlpack__(**options)
+        x = value_of(self)
+        if modes().shadow:
+            x, is_writeable = plain_view(self), x.flags.writeable
+            x.flags.writeable = is_writeable
+        return x.__dlpack__(**options)
 
     def __copy__(self) -> Node:
         return copy_node(self, getframe(1))

@@ -515,10 +515,10 @@ def plain_view(x: Any) -> Array:
 
 
 def memory_of(x: Any) -> Any:
-    """As :func:`value_of`, but nodes with a gradient give :func:`plain_view`, as code that reads their memory directly
-    sees them."""
+    """As :func:`value_of`, but nodes with a gradient, and in a proof all nodes, give :func:`plain_view`, as code that
+    reads their memory directly sees them."""
     if isinstance(x, NodeRole):
-        return plain_view(x) if x.requires_grad else value_of(x)
+        return plain_view(x) if x.requires_grad or modes().shadow else value_of(x)
     return type(x)([memory_of(v) for v in x]) if type(x) in (list, tuple) else x
 
 
