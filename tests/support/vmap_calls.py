@@ -75,9 +75,9 @@ EXPRESSIONS = """
     x*(id(x[0,0]<=0)==id(np.True_))  x*(not all(map(__import__("operator").is_not,[x[0,0]<=0],[np.True_])))
     x*isinstance(x[0,0],np.ndarray)  x*isinstance(np.zeros_like(x[0,0]),np.ndarray)
     x*isinstance(np.where(x[0,0]>0,x[0,0],1.),np.ndarray)  x*x.flags.c_contiguous  x*len(x.strides)
-    x[0]*(x[1:].base is None)  x*len(f"{x[0,0]:.1f}")  x*len({x[0,0]:1})  x.copy()*2
+    x[0]*(x[1:].base is None)  x*len(f"{x[0,0]:.1f}")  x*len({x[0,0]:1})  x.copy()*2  x*((x[0,0]<=0) is OBJ.t[0])
     __import__("copy").deepcopy(x)+1  np.apply_along_axis(lambda v:v.sum()*v,1,x)  np.vectorize(lambda v:v*2)(x)
-    np.allclose(x,y)  np.array_equal(x,x)  x*np.may_share_memory(x,x[0])
+    np.allclose(x,y)  np.array_equal(x,x)  x*np.may_share_memory(x,x[0])  x*((x[0,0]>0) is OBJ.t[0])
     np.lib.stride_tricks.sliding_window_view(x,2,1)  np.sum(x,5)  x+np.ones((2,2))  x.reshape(5,5)  x@x
     np.concatenate([x,x[:,:1]])  np.linalg.inv(m*0)  np.max(x[:0])  x+np.ones((5,3,4))  x[0]+np.ones((5,4))
 """
