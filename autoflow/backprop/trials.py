@@ -36,15 +36,18 @@ class Trial(Snapshot):
 
     codes : what the functions among the roots, and those that they reach, consist of: code, functions in C, and what
         decides among globals, defaults and variables of outer functions.
-    identifies : does the code ask for one of NumPy's objects (``(x > 0) is np.True_``)?
+    identifies : does the code compare objects by identity?
+    asked : kinds of dtypes. Numbers of these may be asked for their class, or whether they are one that the code finds
+        (``(x > 0) is np.True_``).
     """
 
     def __init__(self, f: Any, *others: Any) -> None:
         self.notes, self.large, self.iterators, self.kinds, self.is_whole = [], [], [], {}, True
-        rest = [x for x in others if not is_end(x)]
+        rest = [x for x in others if not is_end(x) or type(x) is np.bool_]
         self.codes, words, found = look(f, *rest) if rest else look_again(f) or look(f)
         found = [*found, *[x for x in others if type(x) is np.ndarray]] if others else found
-        self.hears_errors, self.identifies = not words.isdisjoint(HEARING), "is" in words and bool(words & TRUTHS)
+        self.hears_errors, self.identifies = not words.isdisjoint(HEARING), "is" in words
+        self.asked = "Ob" if self.identifies and words & TRUTHS else "O"
         self.left = sys.maxsize if not words.isdisjoint(COPYING) or others_run() else 0
         if "random" in words:
             found = [*second_runs.OWN, *found]
@@ -93,7 +96,7 @@ def look(*roots: Any) -> Outlook:
         elif kind in FUNCTIONS_IN_C or issubclass(kind, FunctionOfFunction):
             codes.append(x if kind in FUNCTIONS_IN_C else kind)
     words = frozenset().union(*[words_of(f.__code__) for f in functions if second_runs.is_users(f)])
-    words |= WORDS & {f"{x}_" if type(x) is np.bool_ else x for x in held if type(x) in (str, np.bool_)}
+    words |= WORDS & {*[x for x in held if type(x) is str], *[f"{x}_" for x in others if type(x) is np.bool_]}
     codes += map(value_key, held)
     if len(roots) == 1 and functions[:1] == [*roots] and all(map(is_plain, functions)):
         if len(SEEN) >= second_runs.MANY:
@@ -118,15 +121,10 @@ def look_again(f: Any) -> Outlook | None:
     if seen is None:
         return None
     views, arrays, codes, words = seen
-    for view in views:
-        if not view.is_same(f if view is views[0] else view.function()):
-            return None
-    found = []
-    for ref, shape in arrays:
-        if (x := ref()) is None or x.shape != shape:  # None: another thread has just put another one there
-            return None
-        found.append(x)
-    return Outlook(codes, words, found)
+    found = [ref() for ref, _ in arrays]  # None: another thread has just put another one there
+    is_same = all([view.is_same(f if view is views[0] else view.function()) for view in views])
+    is_same = is_same and [getattr(x, "shape", None) for x in found] == [shape for _, shape in arrays]
+    return Outlook(codes, words, found) if is_same else None
 
 
 class View:
@@ -180,7 +178,7 @@ def is_plain_code(code: types.CodeType) -> bool:
     return all([is_plain_code(c) for c in code.co_consts if isinstance(c, types.CodeType)])
 
 
-IS = dis.opmap["IS_OP"]
+IS, CONST = dis.opmap["IS_OP"], dis.opmap["LOAD_CONST"]
 SETTING = frozenset(map(dis.opmap.get, ("IMPORT_NAME", "STORE_GLOBAL", "DELETE_GLOBAL")))
 IN_CELLS = frozenset(map(dis.opmap.get, ("STORE_DEREF", "DELETE_DEREF")))
 NAMESPACES = frozenset({"globals", "__globals__", "f_globals", "cell_contents", "exec", "eval"})  # set variables, too
@@ -198,7 +196,7 @@ def referents_of_users(kind: type) -> second_runs.Referents:
     is_users = package != "autoflow" or room[:1] in ([], ["nn"], ["optim"]) or issubclass(kind, FunctionOfFunction)
     if not is_users and found not in (second_runs.constant, second_runs.nothing):
         return lambda x: (getattr(x, "inner", None),)
-    return found
+    return second_runs.nothing if kind is np.bool_ else found  # code may ask whether a number is this one
 
 
 OF_FUNCTION = second_runs.of_functions(False)
@@ -217,6 +215,7 @@ def words_of(code: types.CodeType) -> frozenset[str]:
     """Those of WORDS that code names, "is" if it compares by identity, and "except" if it catches exceptions."""
     texts = [x for c in code.co_consts for x in (c if type(c) is tuple else [c]) if type(x) is str]  # for getattr
     found = WORDS & {*code.co_names, *code.co_varnames, *code.co_freevars, *texts}
-    is_asked = IS in code.co_code[::2] or not BY_IDENTITY.isdisjoint(code.co_names)
+    steps = code.co_code[::2]  # ``x is None`` does not count
+    is_asked = steps.count(IS) > steps.count(bytes((CONST, IS))) or not BY_IDENTITY.isdisjoint(code.co_names)
     found |= {*["except"] * bool(code.co_exceptiontable), *["is"] * is_asked}
     return found.union(*[words_of(c) for c in code.co_consts if isinstance(c, types.CodeType)])

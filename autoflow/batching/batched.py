@@ -20,6 +20,7 @@ there, and the node's own is recorded inside.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
@@ -158,6 +159,7 @@ class Layer:
     loops : the calls that were made for each example: function and line.
     around : the switches outside it.
     hears_errors : might the function learn of floating-point errors (np.seterrcall)?
+    asked : of which kinds might it ask for the class, or the identity, of a number?
     """
 
     def __init__(self, size: int, may_loop: bool = True) -> None:
@@ -166,7 +168,7 @@ class Layer:
         self.written: list[Any] = []  # functions that run on our arrays as they are written: see forms.py
         self.reason: str | None = None
         self.loops: list[tuple[str, str]] = []
-        self.shown, self.hears_errors, self.may_loop = getattr(warnings, SHOW, None), False, may_loop
+        self.shown, self.hears_errors, self.asked, self.may_loop = getattr(warnings, SHOW, None), False, "O", may_loop
 
     def doubt(self, reason: str) -> NoReturn:
         """Abandon the run: the function is called for each example instead."""
@@ -295,8 +297,8 @@ class Batched(DuckArray):
 
     def __init__(self, inner: Array, layer: Layer, mapped: bool = True, base: Any = None, number: bool = False) -> None:
         self.inner, self.batch_layer, self.mapped, self._base, self.is_number = inner, layer, mapped, base, number
-        if number and inner.dtype.kind == "O":
-            layer.doubt("an object, which may be of any class,")
+        if number and inner.dtype.kind in layer.asked:
+            layer.doubt("the class or the identity of a number")
 
     @staticmethod
     def adopt(x: Any, like: Batched) -> Any:
@@ -305,9 +307,8 @@ class Batched(DuckArray):
 
     def eager_class(self) -> type:
         """The class of the array inside, or of one example."""
-        if isinstance(self.inner, NodeRole):
-            return type(self.inner)
-        return self.dtype.type if self.is_number else np.ndarray
+        plain = self.dtype.type if self.is_number else np.ndarray
+        return type(self.inner) if isinstance(self.inner, NodeRole) else plain
 
     def refuse_number(self, what: str) -> NoReturn:
         """Refuse a number that differs between examples."""
@@ -524,9 +525,7 @@ def strides_of(x: Array) -> tuple[int, ...]:
 
 def in_memory(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, ...]:
     """The axes in the order in which they lie in memory, the outermost first; those of length 1 do not matter."""
-    axes = [k for k, n in enumerate(shape) if n > 1]
-    ones = [k for k, n in enumerate(shape) if n <= 1]
-    return (*ones, *sorted(axes, key=lambda k: -abs(strides[k])))
+    return tuple(sorted(range(len(shape)), key=lambda k: -abs(strides[k]) if shape[k] > 1 else -math.inf))
 
 
 def one_behind_another(x: Array) -> Array:

@@ -78,13 +78,6 @@ def is_array(x: Any) -> bool:
     return hasattr(kind, "dtype") or pytree.is_number(x) or (hasattr(kind, "__array__") and hasattr(kind, "shape"))
 
 
-def as_numpys(x: Any) -> Any:
-    """An array or table of another library, such as a Series, as a NumPy array: ``x[k]`` is its row k, whatever its
-    labels are. Not for arrays that hold nodes, have coordinates, or are sparse."""
-    is_data = array_type(x) is None and hasattr(x, "__array__") and kept_in(type(x)) is None
-    return np.asarray(x) if is_data else x
-
-
 def mapped_leaves(in_axes: Axes, args: tuple[Any, ...], flat: bool) -> tuple[list[tuple[Any, Any]], int]:
     """The leaves of the arguments, each with its axis, which is now in front, or None; and how many examples there
     are."""
@@ -93,7 +86,10 @@ def mapped_leaves(in_axes: Axes, args: tuple[Any, ...], flat: bool) -> tuple[lis
     given, lengths = [], {}
     for k, (x, axis) in enumerate(zip(leaves, axes, strict=True)):
         if axis is not None and (axis := checked_axis(x, axis, args, k)) is not None:
-            x = in_front(x if type(x) is np.ndarray else as_numpys(x), axis)
+            # A table of another library, such as a Series, becomes an array: x[k] is row k, whatever its labels. Not
+            # what holds nodes, has coordinates, or is sparse.
+            is_data = array_type(x) is None and hasattr(x, "__array__") and kept_in(type(x)) is None
+            x = in_front(np.asarray(x) if is_data else x, axis)
             lengths[k] = x.shape[0]
         given.append((x, axis))
     if not lengths:
@@ -167,14 +163,23 @@ def put_axis(axis: int, z: Any) -> Any:
     return np.moveaxis(z, 0, axis) if axis else z
 
 
-def same_as_one(result: Any, one: Any, axes: list[Any]) -> bool:
-    """Does ``result`` begin with what f returns for the first example alone?"""
+def numbers_of(result: Any, axes: list[Any], size: int) -> Any:
+    """For each example how many numbers in its results are neither 0 nor NaN. Other results count as one."""
+    told = np.zeros(size)
+    for z, axis in zip(map(value_of, pytree.tree_leaves(result)), axes, strict=True):
+        counts = axis is not None and isinstance(z, np.ndarray) and z.dtype.kind in "biufc"
+        told += np.count_nonzero(np.moveaxis((z == z) & (z != 0), axis, 0).reshape(size, -1), 1) if counts else 1
+    return told
+
+
+def same_as_one(result: Any, one: Any, axes: list[Any], k: int) -> bool:
+    """Is example k of ``result`` what f returns for that example alone?"""
     found, single = pytree.tree_leaves(result), pytree.tree_leaves(one)
-    return len(found) == len(single) and all(map(begins_with, found, single, axes))
+    return len(found) == len(single) and all(map(is_example, found, single, axes, [k] * len(axes)))
 
 
-def begins_with(z: Any, x: Any, axis: Any) -> bool:
-    """Is the first example of z the same as x?"""
+def is_example(z: Any, x: Any, axis: Any, k: int) -> bool:
+    """Is example k of z the same as x?"""
     if not (is_stacked(z) and is_stacked(x)):
         return is_same(z, x)
     if own_type(type(x)):
@@ -182,5 +187,5 @@ def begins_with(z: Any, x: Any, axis: Any) -> bool:
     z, x = value_of(z), value_of(x)
     if not isinstance(z, np.ndarray) or not isinstance(x, (np.ndarray, np.generic, bool, int, float, complex)):
         return True  # recorded by somebody else
-    z = z if axis is None else np.moveaxis(z, axis, 0)[0, ...]
+    z = z if axis is None else np.moveaxis(z, axis, 0)[k, ...]
     return np.shape(z) == np.shape(x) and z.dtype == np.result_type(x) and close(z, x)

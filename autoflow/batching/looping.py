@@ -122,7 +122,8 @@ def settled(layer: Layer, function: Any, form: Callable[..., Any] | None, args: 
     """The result of the form if there is one and it is right, else the right result."""
     if form is None:
         return loop_over_batch(layer, function, args, options)
-    kind: Any = function, *[part(x, layer) for x in args], *[(n, part(x, layer)) for n, x in options.items()]
+    # A batch of one lies in memory as its example does; others are not in the order "F" if that is.
+    kind: Any = function, layer.size == 1, len(args), *[part(x, layer) for x in (*args, *options.items())]
     try:
         how = KNOWN.get(kind)
     except TypeError:  # arguments without a hash make no kind
@@ -143,8 +144,7 @@ def settled(layer: Layer, function: Any, form: Callable[..., Any] | None, args: 
 
 def are_shared(x: Any, layer: Layer) -> bool:
     """Are there arrays of the layer in these arguments, and none with a batch?"""
-    found = [v.mapped for v in flat(x) if type(v) is Batched and v.batch_layer is layer]
-    return bool(found) and not any(found)
+    return {v.mapped for v in flat(x) if type(v) is Batched and v.batch_layer is layer} == {False}
 
 
 def remember(kind: Any, how: Any) -> Any:

@@ -27,7 +27,7 @@ from ..program.callers import user_frame
 from ..table.shapes import innermost
 from . import forms, places, products, shapes  # noqa: F401 - they fill the table of forms
 from .batched import Batched, Doubt, Layer, Shared, in_order_of_stack, layer_of, open_layer, own_type, users_line
-from .definition import Axes, is_stacked, mapped_leaves, put_axis, run_loop, same_as_one, spread_axes
+from .definition import Axes, is_stacked, mapped_leaves, numbers_of, put_axis, run_loop, same_as_one, spread_axes
 from .looping import KNOWN, SAID, is_same, remember
 
 # ---------------------------------------------------------------- while a vmap runs: nodes on Batched arrays
@@ -55,7 +55,7 @@ def vmap(f: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0, *, loop: 
         says why and where, once for each line; "allow": without a warning; "refuse": BatchError.
 
     Mostly f is called once, with all examples in arrays that have the shape of one; for arguments of new shapes once
-    more, for the first example, and results are compared. If f is called for each example after all, whatever the
+    more, for one example, and results are compared. If f is called for each example after all, whatever the
     first call has changed (arrays and lists from outside, random generators) is restored before.
 
     ``af.vmap(af.grad(f))`` gives the gradient of each example; vmap may be nested, differentiated and compiled.
@@ -158,10 +158,8 @@ class Batch:
             """As f sees what all examples share: what is one object stays one."""
             return views.setdefault(id(x), x.view(Shared)) if type(x) is np.ndarray else x
 
-        layer.hears_errors = before.hears_errors
+        layer.hears_errors, layer.asked = before.hears_errors, before.asked
         try:
-            if before.identifies and layer.size:
-                layer.doubt("`is np.True_` or `is np.False_`")
             for x in [x for x, axis in others if axis is not None]:
                 if own_type(type(x)) or not array_type(x):
                     layer.doubt(f"the class {type(x).__name__} of an array")
@@ -200,26 +198,31 @@ class Batch:
         return result
 
     def compare(self, layer: Layer, result: Any, out_axes: Axes, before: Trial) -> None:
-        """Compare the result with what f returns for one example, the first time that arguments have these shapes."""
+        """Compare the result with what f returns for one example, the first time that arguments have these shapes: for
+        that with the most numbers other than 0 and NaN, as all functions may agree in these."""
         if layer.depth > 1 or not all([k is None or isinstance(value_of(x), np.ndarray) for x, k in self.leaves]):
             return
         given = [*self.leaves, *[(x, name) for name, x in self.options.items()]]
         containers = [] if self.flat else [type(x) for _, x in pytree.entries(self.args)]
         key = type(self.f), before.codes, *[(name, value_key(x)) for x, name in given], *containers
-        if key in KNOWN:
+        is_replaced = [x for x, k in given if type(k) is not int and type(x) is np.ndarray] or containers
+        if key in KNOWN and not (before.identifies and is_replaced):  # f may find outside what it is given
             return
+        axes = spread_axes(out_axes, result, "out_axes", "result")
+        numbers = numbers_of(result, axes, layer.size)
+        k = int(numbers.argmax())
         try:
             with before.locked(), silence(), switched(prove="never"):  # arrays of the batch refuse to be read
-                one = self.f(*self.arguments(lambda x: example(value_of(x), 0)), **self.options)
+                one = self.f(*self.arguments(lambda x: example(value_of(x), k)), **self.options)
         except MemoryError:
             raise
         except Exception as error:
             layer.reason = f"{type(error).__name__} for one example"
         else:
-            if same_as_one(result, one, spread_axes(out_axes, result, "out_axes", "result")):
-                remember(key, True)
-            else:
+            if not same_as_one(result, one, axes, k):
                 layer.reason = f"another result for one example alone, in {definition_line(self.f)}"
+            elif numbers[k]:  # equal zeros prove nothing
+                remember(key, True)
         finally:
             before.restore()
 
@@ -290,9 +293,8 @@ def leave(z: Any, axis: Any, layer: Layer, seen: set[int]) -> Any:
     if inner.size and not inner.flags.c_contiguous:
         inner = in_order_of_stack(inner)
     inner = put_axis(axis, inner) if axis else inner
-    dtype: Any = inner.dtype
-    if not dtype.isnative or dtype.kind == "V":  # np.stack has the byte order of this machine, and records without gaps
-        dtype = np.result_type(dtype)
+    # np.stack has the byte order of this machine, and records without gaps.
+    dtype: Any = inner.dtype if inner.dtype.isnative and inner.dtype.kind != "V" else np.result_type(inner.dtype)
     if type(inner) is not np.ndarray:
         return np.copy(inner) if dtype is inner.dtype else inner.astype(dtype)
     if inner.base is None and inner.flags.writeable and dtype is inner.dtype and id(inner) not in seen:

@@ -4,6 +4,7 @@ A function is made twice. First it gets what leads to an array, and is right und
 place, what leads to one of NumPy's numbers, whose type it asks for: only the comparison with one example notices that.
 """
 
+import copy
 import functools
 import operator
 import os
@@ -173,9 +174,9 @@ READERS = {
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_first_example_of_equal_numbers_shows_no_order(layout, reader):
-    """Compared by its numbers, each order of reading it is right; the second example has others."""
-    first = np.ones((4, 4))
-    second = np.arange(16.0).reshape(4, 4)
+    """Compared by its numbers, each order of reading it is right; the second example has others. And a batch of one
+    lies in memory as its example does: what is learnt from it holds for no other batch."""
+    x = np.stack([np.ones((4, 4)), np.arange(16.0).reshape(4, 4)])
     for order in ("C", "F", "A", "K", "c", "f", "a", "k", None):
         if reader == "reshape" and order in ("K", "k"):
             continue
@@ -184,9 +185,9 @@ def test_a_first_example_of_equal_numbers_shows_no_order(layout, reader):
         def f(a, order=order):
             return READERS[reader](LAYOUTS[layout](a), order)
 
-        x = np.stack([first, second])
         loop = "refuse" if order in ("C", "F") and layout == "one axis" else "allow"
-        np.testing.assert_array_equal(af.vmap(f, loop=loop)(x), np.stack([f(a) for a in x]), err_msg=str(order))
+        for xs in (x[1:], x):
+            np.testing.assert_array_equal(af.vmap(f, loop=loop)(xs), np.stack([f(a) for a in xs]), err_msg=str(order))
 
 
 OF_MATRICES = """
@@ -237,7 +238,13 @@ def test_a_first_batch_of_equal_numbers_teaches_nothing_wrong(turned):
     assert wrong == []
 
 
-def test_a_container_that_all_examples_share_is_the_one_that_was_given():
-    given = [X[0]]
-    found = af.vmap(lambda x, c: x * (2.0 if c is given else 1.0), (0, None), loop="allow")(X, given)
-    np.testing.assert_array_equal(found, 2 * X)
+def test_what_all_examples_share_is_what_was_given():
+    """Also after calls with others, for which the function has been compared."""
+    for given in (X[0], [X[0]], {"a": [1.0]}, [], (X[1], [0])):
+
+        def f(x, c, given=(given,)):
+            return x * (2.0 if c is given[0] else 1.0)
+
+        for c in (copy.deepcopy(given), given, copy.deepcopy(given)):
+            for found in (af.vmap(f, (0, None), loop="allow")(X, c), af.vmap(f, loop="allow")(X, c=c)):
+                np.testing.assert_array_equal(found, X * (2.0 if c is given else 1.0))

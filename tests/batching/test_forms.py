@@ -15,6 +15,7 @@ from row_examples import examples_of
 from support import NIGHTLY, assert_close, rows, values_of
 
 import autoflow as af
+from autoflow.batching.forms import FORMS
 from autoflow.batching.vmap import vmap
 from autoflow.errors import LoopWarning
 
@@ -122,6 +123,17 @@ def check_mapping(batch: Batch, mapped: tuple[int, ...], axes: tuple[Any, ...], 
 def quietly(row: Any) -> Any:
     """Only rows of LOOPED may warn of a loop."""
     warnings.simplefilter("ignore" if row.name in LOOPED else "error", LoopWarning)
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row.function in FORMS], ids=lambda row: row.name)
+def test_every_example_of_a_row_has_its_form(row: Any) -> None:
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        quietly(row)
+        for number in range(len(examples_of(row))):
+            batch = Batch(row, number, "float64")
+            mapped = next(iter(batch.mappings()))
+            axes = batch.axes(mapped, False)
+            vmap(batch.value, axes)(*batch.stacked(mapped, axes))
 
 
 @pytest.mark.thorough
