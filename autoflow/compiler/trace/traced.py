@@ -283,6 +283,8 @@ class Traced(DuckArray):
         if value.shape != self.shape:
             raise ValueError(f"an array of shape {value.shape} is written into one of shape {self.shape}")
         if value.dtype is None or value.dtype != self.dtype:
+            if isinstance(value.sample, np.generic):  # which would have the byte order of this machine
+                value = self.tape.program.as_array(value)
             value = self.tape.new_traced(value).astype(self.dtype, casting="same_kind").expr
         memory.write(self, self.tape.new_traced(value))
 
