@@ -1,6 +1,12 @@
 """Compiled functions beside eager code."""
 
+import copy
+import json
+import math
+import operator
+import pickle
 import re
+import sys
 
 import numpy as np
 from support import values_of
@@ -62,3 +68,14 @@ def value_and_slopes(row, example):
 def weighted_sum(z):
     """Σ sin(k) zₖ: a number to which each element contributes."""
     return (np.real(z) * np.sin(np.arange(1.0, np.size(z) + 1)).reshape(np.shape(z))).sum()
+
+
+MODULES = {"copy": copy, "json": json, "math": math, "operator": operator, "pickle": pickle, "sys": sys}
+
+
+def functions(text, arguments, scope, are_named=False):
+    """The functions of the expressions in a text, in the scope of a module: by their text, or as ``name: expression``
+    by these names."""
+    found = [each.split(": ", 1) if are_named else (each, each) for each in between_bars(text)]
+    code = {name: compile(f"lambda {arguments}: {each}", scope["__file__"], "eval") for name, each in found}
+    return {name: eval(each, MODULES | scope) for name, each in code.items()}
