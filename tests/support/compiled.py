@@ -20,14 +20,16 @@ def between_bars(text):
     return re.split(r" \| | *\n *", text.strip())
 
 
-def check_same(ours, expected, rtol=0.0, atol=0.0, message="", strict=True):
-    """The arrays of two results are equal, in dtype and shape as well; with a bound their numbers differ by less."""
+def check_same(ours, expected, rtol=0.0, atol=0.0, message="", strict=True, strides=False):
+    """The arrays of two results are equal, in dtype and shape as well; with a bound their numbers differ by less.
+    strides : also that they lie in memory alike."""
     for a, b in zip(*map(pytree.tree_leaves, (ours, expected)), strict=True):
         b = np.asarray(getattr(b, "value", b))
         if rtol or atol:
             np.testing.assert_allclose(a, b, rtol, atol, err_msg=message, strict=strict)
         else:
             np.testing.assert_array_equal(a, b, message, strict=strict)
+        assert not strides or a.strides == b.strides, message
 
 
 def check_calls(f, *calls, rtol=0.0, atol=0.0, **options):

@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from compiled import check_calls, functions
+from compiled import check_calls, check_same, functions
 from loops import check, left_to_numpy, natives
 from support import unseen_append
 from threads import in_threads
@@ -146,8 +146,7 @@ def test_writing_into_an_array(everything_in_loops):
 def test_results_lie_in_memory_as_in_eager_code(everything_in_loops):
     x = np.asfortranarray(X)
     f = lambda x: (x * 2.0 + 1.0, np.tanh(x.T) * 2.0, np.sum(x[:, :, None] * np.ones(2), axis=2))  # noqa: E731
-    for a, b in zip(f(x), af.compile(f, engine="llvm")(x), strict=True):
-        assert a.strides == b.strides
+    check_same(af.compile(f, engine="llvm")(x), f(x), 1e-13, 1e-13, strides=True)
 
 
 def test_empty_arrays_and_numbers_without_a_shape(everything_in_loops):
@@ -316,8 +315,7 @@ def test_aliased_and_unaligned_arguments_and_new_results():
     kept = [a.copy() for a in first]
     second = compiled(X + 1.0, X)
     assert not any(np.shares_memory(a, b) for a in (*first, X) for b in second)
-    for a, b in zip(first, kept, strict=True):
-        np.testing.assert_array_equal(a, b)
+    check_same(first, kept)
     read_only = X.copy()
     read_only.flags.writeable = False
     check(f, read_only, read_only)
