@@ -19,7 +19,7 @@ from collections import OrderedDict, namedtuple
 import numpy as np
 import pytest
 from cases import EVERY
-from compiled import check_calls, check_same, functions, value_and_slopes, weighted_sum
+from compiled import check_calls, check_same, value_and_slopes, weighted_sum
 from live_models import MODELS, model
 from processes import in_node
 from row_examples import examples_of
@@ -621,45 +621,51 @@ def assigned(a, index, new):
     return a
 
 
-ONES = np.ones((), np.float32)
-OF_DTYPES = {
-    **functions("""
-    whole numbers are not -0: 1.0 / np.concatenate([n * -n, -n, np.cumprod(-n)]) | products wrap: n * n * n
-    without signs: n.astype(np.uint32) * n.astype(np.uint32) | sums of products wrap: np.einsum("i,i->", n, n)
-    a number of Python: n * ONES * 0.1 | equal to a number of Python: (n * ONES / 10).astype(np.float32) == 0.3
-    at least: (n * ONES / 10).astype(np.float32) >= 0.7
-    the largest number: np.nan_to_num((n / np.zeros(1)).astype(np.float32)) | written: assigned(n, 1, 2.7)
-    written by another array: assigned(n, slice(1, 3), np.array([0.5, 1.0]) * n[:2] / 3)
-    written all: np.full_like(n, 2.7) + n | inserted: np.insert(n, 1, 2.7) | padded: np.pad(n, 1, constant_values=-2.7)
-    copied: copied(n, 2.7) | joined: np.concatenate([n, n / 3], dtype=np.float32)
-    stacked: np.stack([n / 3, n], dtype=np.float32) | sums of cut numbers: np.cumsum(n / 2, dtype=int)
-    sums of cut numbers, by place: np.cumsum(n / 2, 0, int) | a sum of cut numbers: np.sum(n / 2, 0, int)
-    a sum in another dtype: np.sum((n / 3).astype(np.float32), None, float)
-    a mean: np.mean((n / 3).astype(np.float32), dtype=float)
-    a mean of a short dtype: np.mean((n / 7).astype(np.float32)) == np.float32(0.2)
-    a variance: np.var((n / 3).astype(np.float32), dtype=float)
-    a product of booleans: (np.outer(n, n) > -9) @ (np.outer(n, n) > 0)
-    how many are true: np.sum((np.outer(n, n) > -9) @ (np.outer(n, n) > 0))
-    einsum of booleans: np.sum(np.einsum("i,j->", n > -9, n > -9)) | booleans: (n / np.zeros(1)).astype(bool)
-    a remainder: np.fmod(n, n - n) if n.dtype.kind in "iu" else n | a turned mask: assigned(n, (n > 1)[::-1], 9)
-    a mask that is a part: assigned(n[:2], (n > 1)[2:4], 9)
-    a transposed mask: assigned(np.outer(n, n), (n[:, None] > n + 1).T, 0)
-    a repeated mask: assigned(np.outer(n, n), np.broadcast_to(n[:, None] > 1, (n.size, n.size)), 0)
-    running sums of short numbers: np.cumsum(np.append(n / 3, [1e8, 0.3, -1e8]).astype(np.float32))
-    a short sum: np.sum(n.astype(np.int8) * 100, dtype=np.int8)
-    an address: np.pad(n / 3, 1, constant_values=1.0996e12) | -0: 1 / np.pad(n / 3, 1, constant_values=-0.0)
-    too few for a variance: np.stack([np.var(n, ddof=k) for k in (n.size, n.size + 1)])
-    too few that are numbers: np.nanstd(np.where(n > 0, n, np.nan), ddof=3)
-    no numbers: np.nanvar(np.where(n > 0, n, np.nan), ddof=4)
-""", "n", globals(), are_named=True),
-    "squares wrap": np.square,
-}  # fmt: skip
-
-
 def copied(a, new):
     a = a.copy()
     np.copyto(a, new, casting="unsafe")
     return a
+
+
+ONES = np.ones((), np.float32)
+OF_DTYPES = {  # what a typed array, or JavaScript, does otherwise than NumPy
+    "whole numbers are not -0": lambda n: 1.0 / np.concatenate([n * -n, -n, np.cumprod(-n)]),
+    "products wrap": lambda n: n * n * n, "squares wrap": np.square,
+    "without signs": lambda n: n.astype(np.uint32) * n.astype(np.uint32),
+    "sums of products wrap": lambda n: np.einsum("i,i->", n, n), "a number of Python": lambda n: n * ONES * 0.1,
+    "equal to a number of Python": lambda n: (n * ONES / 10).astype(np.float32) == 0.3,
+    "at least": lambda n: (n * ONES / 10).astype(np.float32) >= 0.7,
+    "the largest number": lambda n: np.nan_to_num((n / np.zeros(1)).astype(np.float32)),
+    "written": lambda n: assigned(n, 1, 2.7),
+    "written by another array": lambda n: assigned(n, slice(1, 3), np.array([0.5, 1.0]) * n[:2] / 3),
+    "written all": lambda n: np.full_like(n, 2.7) + n, "inserted": lambda n: np.insert(n, 1, 2.7),
+    "padded": lambda n: np.pad(n, 1, constant_values=-2.7), "copied": lambda n: copied(n, 2.7),
+    "joined": lambda n: np.concatenate([n, n / 3], dtype=np.float32),
+    "stacked": lambda n: np.stack([n / 3, n], dtype=np.float32),
+    "sums of cut numbers": lambda n: np.cumsum(n / 2, dtype=int),
+    "sums of cut numbers, by place": lambda n: np.cumsum(n / 2, 0, int),
+    "a sum of cut numbers": lambda n: np.sum(n / 2, 0, int),
+    "a sum in another dtype": lambda n: np.sum((n / 3).astype(np.float32), None, float),
+    "a mean": lambda n: np.mean((n / 3).astype(np.float32), dtype=float),
+    "a mean of a short dtype": lambda n: np.mean((n / 7).astype(np.float32)) == np.float32(0.2),
+    "a variance": lambda n: np.var((n / 3).astype(np.float32), dtype=float),
+    "a product of booleans": lambda n: (np.outer(n, n) > -9) @ (np.outer(n, n) > 0),
+    "how many are true": lambda n: np.sum((np.outer(n, n) > -9) @ (np.outer(n, n) > 0)),
+    "einsum of booleans": lambda n: np.sum(np.einsum("i,j->", n > -9, n > -9)),
+    "booleans": lambda n: (n / np.zeros(1)).astype(bool),
+    "a remainder": lambda n: np.fmod(n, n - n) if n.dtype.kind in "iu" else n,
+    "a turned mask": lambda n: assigned(n, (n > 1)[::-1], 9),
+    "a mask that is a part": lambda n: assigned(n[:2], (n > 1)[2:4], 9),
+    "a transposed mask": lambda n: assigned(np.outer(n, n), (n[:, None] > n + 1).T, 0),
+    "a repeated mask": lambda n: assigned(np.outer(n, n), np.broadcast_to(n[:, None] > 1, (n.size, n.size)), 0),
+    "running sums of short numbers": lambda n: np.cumsum(np.append(n / 3, [1e8, 0.3, -1e8]).astype(np.float32)),
+    "a short sum": lambda n: np.sum(n.astype(np.int8) * 100, dtype=np.int8),
+    "an address": lambda n: np.pad(n / 3, 1, constant_values=1.0996e12),
+    "-0": lambda n: 1 / np.pad(n / 3, 1, constant_values=-0.0),
+    "too few for a variance": lambda n: np.stack([np.var(n, ddof=k) for k in (n.size, n.size + 1)]),
+    "too few that are numbers": lambda n: np.nanstd(np.where(n > 0, n, np.nan), ddof=3),
+    "no numbers": lambda n: np.nanvar(np.where(n > 0, n, np.nan), ddof=4),
+}  # fmt: skip
 
 
 @needs_node
