@@ -12,7 +12,7 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 import support
-from compiled import check_calls
+from compiled import check_calls, check_same
 from threads import in_threads
 
 import autoflow as af
@@ -179,8 +179,7 @@ def test_a_network_makes_the_planned_calls_and_allocates_its_results_only():
         tracemalloc.stop()
     results = sum(g.nbytes for g in got)
     assert results <= peak - before < results + 5000  # one array of 200 x 40 would be 64,000 bytes
-    for a, b in zip(got, expected, strict=True):
-        equal(a, b)
+    check_same(got, expected)
 
 
 def test_arguments_and_results_are_not_kept():

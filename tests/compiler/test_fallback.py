@@ -2,15 +2,14 @@
 
 import contextlib
 import contextvars
-import copy
 import operator
-import pickle
 import random
 import types
 import warnings
 
 import numpy as np
 import pytest
+from compiled import functions
 from support import NIGHTLY
 
 import autoflow as af
@@ -36,27 +35,6 @@ def functions_of(module):
     return {name: f for name, f in named.items() if callable(f) and not isinstance(f, type)}
 
 
-# Beside those of test_traced.py.
-PROGRAMS = {
-    "while": lambda x: halved(x), "int": lambda x: np.zeros(int(abs(x[0, 0])) + 1),
-    "into plain": lambda x: into_plain(x), "array of parts": lambda x: np.array([x[0, 0], x[1, 1]]),
-    "mean of a mask": lambda x: np.mean(x[x > 0]), "argument written": lambda x: written(x),
-    "view written": lambda x: view_written(x * 2), "set": lambda x: {1, 2},
-    "object array": lambda x: np.array([None, x.shape], dtype=object), "deep copy": lambda x: copy.deepcopy(x) * 2,
-    "masked": lambda x: np.ma.masked_less(np.arange(3.0), 1), "pickle": lambda x: pickle.loads(pickle.dumps(x)),
-    "flat": lambda x: [v * 2 for v in x.flat], "record": lambda x: x.view([("a", float)])["a"],
-    "vectorize": lambda x: np.vectorize(lambda v: v + 1.0)(x), "list of parts": lambda x: [v.sum() for v in x],
-    "apply": lambda x: np.apply_along_axis(lambda v: v.sum(), 0, x),
-    "piecewise": lambda x: np.piecewise(x, [x < 0, x >= 0], [-1.0, 1.0]),
-    "nditer": lambda x: sum([float(v) for v in np.nditer(x)]),
-    "ndenumerate": lambda x: [v for _, v in np.ndenumerate(x)],
-    "gradient of an if": lambda x: af.grad(lambda y: y.sum() if y[0, 0] > 0 else (y * y).sum())(x),
-    "gradient of a mask": lambda x: af.grad(lambda y: y[y > 0].sum())(x), "error": lambda x: np.linalg.inv(x * 0.0),
-    "wrong shapes": lambda x: x @ np.ones(7), "matrix": lambda x: np.asmatrix(x) * np.asmatrix(x).T,
-    "emath": lambda x: np.emath.log(x),
-}  # fmt: skip
-
-
 def halved(x):
     while np.abs(x).max() > 1.0:
         x = x / 2
@@ -80,6 +58,17 @@ def view_written(z):
     return z
 
 
+# Beside those of test_traced.py.
+PROGRAMS = functions("""
+    halved(x) | np.zeros(int(abs(x[0, 0])) + 1) | into_plain(x) | np.array([x[0, 0], x[1, 1]]) | np.mean(x[x > 0])
+    written(x) | view_written(x * 2) | {1, 2} | np.array([None, x.shape], dtype=object) | copy.deepcopy(x) * 2
+    np.ma.masked_less(np.arange(3.0), 1) | pickle.loads(pickle.dumps(x)) | [v * 2 for v in x.flat]
+    x.view([("a", float)])["a"] | np.vectorize(lambda v: v + 1.0)(x) | [v.sum() for v in x]
+    np.apply_along_axis(lambda v: v.sum(), 0, x) | np.piecewise(x, [x < 0, x >= 0], [-1.0, 1.0])
+    sum([float(v) for v in np.nditer(x)]) | [v for _, v in np.ndenumerate(x)]
+    af.grad(lambda y: y.sum() if y[0, 0] > 0 else (y * y).sum())(x) | af.grad(lambda y: y[y > 0].sum())(x)
+    np.linalg.inv(x * 0.0) | x @ np.ones(7) | np.asmatrix(x) * np.asmatrix(x).T | np.emath.log(x)
+""", "x", globals())  # fmt: skip
 GENERATED = {
     **PROGRAMS, **{f"x.{name}()": operator.methodcaller(name) for name in METHODS},
     **{f"np.{name}(x)": f for name, f in functions_of(np).items()},

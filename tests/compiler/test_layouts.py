@@ -139,9 +139,7 @@ def test_what_repeated_elements_meet_lies_as_numpy_lays_it():
             z = ufunc(*pair[::-1] if turned else pair)
             return z, z.ravel("K")
 
-        for found, expected in zip(af.compile(f, verify=False)(x, other), f(x, other), strict=True):
-            np.testing.assert_allclose(found, expected, rtol=1e-13, err_msg=str(case))
-            assert found.strides == expected.strides, case
+        check_same(af.compile(f, verify=False)(x, other), f(x, other), 1e-13, message=str(case), strides=True)
 
 
 def test_each_astype_is_a_call_of_its_own():
@@ -160,9 +158,7 @@ def test_each_astype_is_a_call_of_its_own():
             with pytest.raises(TypeError):
                 af.compile(f, verify=False)(x)
         else:
-            for ours, eager in zip(af.compile(f, verify=False)(x), expected, strict=True):
-                np.testing.assert_array_equal(ours, eager)
-                assert ours.strides == eager.strides, (first, second)
+            check_same(af.compile(f, verify=False)(x), expected, message=f"{first} {second}", strides=True)
 
 
 def test_what_is_computed_of_repeated_elements_lies_as_numpy_lays_it():

@@ -81,6 +81,8 @@ def test_programs_of_numbers_have_one_time():
     assert not found.times
     assert 0 < found.seconds < 1
     assert "operations on numbers" in str(found)
+    assert str(f.plan()) == "5 operations on numbers"
+    assert "<svg" in f.plan().svg()
 
 
 def test_a_profile_changes_nothing():
@@ -135,10 +137,3 @@ def test_report():
         assert titles == ["1 product", "2 tanh"]
     assert "<svg" in report._repr_html_()
     assert "tanh" in report._repr_html_()
-
-
-def test_report_of_numbers():
-    compiled = af.compile(lambda x: np.tanh(x * 2.0) + x)
-    compiled(np.array(1.0))
-    assert str(compiled.plan()) == "3 operations on numbers"
-    assert "<svg" in compiled.plan().svg()

@@ -7,11 +7,11 @@ import warnings
 
 import numpy as np
 import pytest
+from programs import make_blocks_small, plan_of
 from support import unseen_append
 
 import autoflow as af
-from autoflow.compiler import passes
-from autoflow.compiler.run import buffers, tiles
+from autoflow.compiler.run import buffers
 from autoflow.compiler.run.buffers import Plan
 from autoflow.compiler.run.scalars import Slots
 
@@ -107,25 +107,20 @@ def test_the_plans_that_were_tested():
 
     compiled = af.compile(f)
     compiled(*wide)
-    (entry,) = compiled.entries.values()
-    assert type(entry.free[-1]) is Slots
+    assert type(plan_of(compiled)) is Slots
     with np.errstate(all="raise"), pytest.raises(FloatingPointError, match="divide by zero"):
         compiled(*wide[:-1], np.array(-1.0))
 
 
 def test_blocks_in_threads_report(monkeypatch):
-    for name, value in {"LARGE": 1, "FEW_CALLS": 1, "WORK": 1, "PASSES": 0, "THREADED": 1e9, "FLOPS": 1e9}.items():
-        monkeypatch.setattr(passes, name, value)
-    monkeypatch.setattr(tiles, "BLOCK", 8)
-    monkeypatch.setattr(tiles, "count_threads", lambda: 2)
+    make_blocks_small(monkeypatch)
 
     def f(x):
         return np.sum(np.log(np.tanh(x) * 2.0) + x)
 
     compiled = af.compile(f)
     compiled(np.ones((50, 3)))
-    (entry,) = compiled.entries.values()
-    assert any(step.value.name == "blocks" for step in entry.free[-1].steps)
+    assert "blocks" in [step.value.name for step in plan_of(compiled).steps]
     for place in (0, 49):  # of the first thread, and of the other
         x = np.ones((50, 3))
         x[place] = 0.0

@@ -3,6 +3,7 @@
 import dataclasses
 import enum
 import functools
+import zlib
 from fractions import Fraction
 
 import numpy as np
@@ -57,23 +58,18 @@ class Level(enum.IntEnum):
 
 def scale(option):
     """A number that says which of two options this is, even if they are equal."""
-    if hasattr(option, "rate"):
-        return option.rate
-    if isinstance(option, (tuple, list, frozenset)):
-        return sum([3.0 * scale(v) for v in option])
-    if isinstance(option, dict):
-        return sum([scale(key) + 5.0 * scale(v) for key, v in option.items()])
-    if isinstance(option, functools.partial):
-        return scale(option.func) + scale(option.args)
-    if isinstance(option, slice):
-        return scale(option.stop)
-    if isinstance(option, range):
-        return 0.5 * len(option)
-    if callable(option):
-        return float(option())
-    return {bool: 100.0, int: 10.0, float: 7.0, complex: 11.0, Fraction: 5.0, Level: 13.0, bytes: 17.0}.get(
-        type(option), 1.0
-    ) + (0.5 if str(option).startswith("-") else 0.0)
+    return float(zlib.crc32(repr(described(option)).encode()))
+
+
+def described(option):
+    inside = [*option.items()] if isinstance(option, dict) else option
+    if isinstance(inside, (tuple, list, frozenset)):
+        inside = [*map(described, inside)]
+    return (
+        type(option).__name__,
+        getattr(option, "rate", None),
+        described(option.stop) if isinstance(option, slice) else inside,
+    )
 
 
 PAIRS = [

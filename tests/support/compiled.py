@@ -1,6 +1,12 @@
 """Compiled functions beside eager code."""
 
+import copy
+import json
+import math
+import operator
+import pickle
 import re
+import sys
 
 import numpy as np
 from support import values_of
@@ -14,14 +20,16 @@ def between_bars(text):
     return re.split(r" \| | *\n *", text.strip())
 
 
-def check_same(ours, expected, rtol=0.0, atol=0.0, message="", strict=True):
-    """The arrays of two results are equal, in dtype and shape as well; with a bound their numbers differ by less."""
+def check_same(ours, expected, rtol=0.0, atol=0.0, message="", strict=True, strides=False):
+    """The arrays of two results are equal, in dtype and shape as well; with a bound their numbers differ by less.
+    strides : also that they lie in memory alike."""
     for a, b in zip(*map(pytree.tree_leaves, (ours, expected)), strict=True):
         b = np.asarray(getattr(b, "value", b))
         if rtol or atol:
             np.testing.assert_allclose(a, b, rtol, atol, err_msg=message, strict=strict)
         else:
             np.testing.assert_array_equal(a, b, message, strict=strict)
+        assert not strides or a.strides == b.strides, message
 
 
 def check_calls(f, *calls, rtol=0.0, atol=0.0, **options):
@@ -62,3 +70,14 @@ def value_and_slopes(row, example):
 def weighted_sum(z):
     """Σ sin(k) zₖ: a number to which each element contributes."""
     return (np.real(z) * np.sin(np.arange(1.0, np.size(z) + 1)).reshape(np.shape(z))).sum()
+
+
+MODULES = {"copy": copy, "json": json, "math": math, "operator": operator, "pickle": pickle, "sys": sys}
+
+
+def functions(text, arguments, scope, are_named=False):
+    """The functions of the expressions in a text, in the scope of a module: by their text, or as ``name: expression``
+    by these names."""
+    found = [each.split(": ", 1) if are_named else (each, each) for each in between_bars(text)]
+    code = {name: compile(f"lambda {arguments}: {each}", scope["__file__"], "eval") for name, each in found}
+    return {name: eval(each, MODULES | scope) for name, each in code.items()}

@@ -10,13 +10,13 @@ import warnings
 
 import numpy as np
 import pytest
+from loops import natives
 from processes import alone
 
 pytest.importorskip("llvmlite")
 
 import autoflow as af
 from autoflow.compiler.llvm import engine
-from autoflow.compiler.llvm.native import Native
 from autoflow.errors import CompileError
 
 X = np.linspace(-1.0, 1.0, 37)
@@ -37,8 +37,7 @@ def was_kept(folder, g=f):
     """Compile, compare with eager code; did the machine code come from the folder?"""
     compiled = af.compile(g, engine="llvm", cache=folder)
     np.testing.assert_allclose(compiled(X), g(X), rtol=1e-13)
-    natives = [v.function for v in compiled.latest.program.order() if isinstance(v.function, Native)]
-    (kept,) = {n.library.was_kept for n in natives}
+    (kept,) = {n.library.was_kept for n in natives(compiled)}
     return kept
 
 

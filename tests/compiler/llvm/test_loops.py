@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from compiled import check_calls
+from compiled import check_calls, check_same, functions
 from loops import check, left_to_numpy, natives
 from support import unseen_append
 from threads import in_threads
@@ -52,17 +52,13 @@ def test_elementwise_functions(f, everything_in_loops):
         assert not left_to_numpy(compiled)
 
 
-REDUCTIONS = {
-    "all": lambda x: np.sum(x * 2.0), "first": lambda x: np.sum(x * 2.0, axis=0),
-    "last": lambda x: np.max(x * 2.0, axis=-1), "last, kept": lambda x: x - np.min(x + 1.0, axis=-1, keepdims=True),
-    "middle": lambda x: np.sum(x.reshape(x.shape[0], -1, 1) * np.ones(3), axis=1),
-    "two": lambda x: np.sum(x[:, :, None] * np.arange(1.0, 4.0), axis=(0, 2)),
-    "product": lambda x: np.prod(x[:, :5] * 0.5, axis=0), "of one": lambda x: np.sum(x[:1] * 2.0, axis=0),
-    "counts": lambda x: np.sum(x > 0, axis=1) * 0.5,
-    "any and all": lambda x: (np.any(x > 1, axis=0), np.all(x > -1, axis=1)),
-    "several in one loop": lambda x: (np.sum(x * x), np.max(x * x), np.sum(x * x, axis=0), np.sum(x * x, axis=1)),
-    "mean": lambda x: np.mean(x, axis=0) + np.mean(x),
-}  # fmt: skip
+REDUCTIONS = functions("""
+    np.sum(x * 2.0) | np.sum(x * 2.0, axis=0) | np.max(x * 2.0, axis=-1) | x - np.min(x + 1.0, axis=-1, keepdims=True)
+    np.sum(x.reshape(x.shape[0], -1, 1) * np.ones(3), axis=1) | np.sum(x[:, :, None] * np.arange(1.0, 4.0), axis=(0, 2))
+    np.prod(x[:, :5] * 0.5, axis=0) | np.sum(x[:1] * 2.0, axis=0) | np.sum(x > 0, axis=1) * 0.5
+    (np.any(x > 1, axis=0), np.all(x > -1, axis=1))
+    (np.sum(x * x), np.max(x * x), np.sum(x * x, axis=0), np.sum(x * x, axis=1)) | np.mean(x, axis=0) + np.mean(x)
+""", "x", globals())  # fmt: skip
 
 
 @pytest.mark.parametrize("f", REDUCTIONS.values(), ids=REDUCTIONS)
@@ -90,15 +86,12 @@ def test_long_sums_are_as_exact_as_numpys(everything_in_loops):
     assert np.max(np.abs(np.sum(x, axis=1) / exact - 1)) <= 2e-15  # NumPy's
 
 
-VIEWS = {
-    "transposed": lambda x: x.T * 2.0 + 1.0, "broadcast": lambda x: x * x[0] + x[:, :1] * x[2, 3],
-    "reversed": lambda x: x[::-1, ::-2] * 2.0 - x[:, ::2],
-    "of a result": lambda x: (x * 2.0).T[1:] + (x + 1.0).reshape(-1)[: x.size - x.shape[0]].reshape(x.shape[1] - 1, -1),
-    "copy of a view": lambda x: (x * 2.0).T.reshape(-1) * 3.0 + 1.0,
-    "of an argument": lambda x: x.T.reshape(-1) * 2.0 + x.reshape(-1),
-    "new axes": lambda x: x[:, None, :] * x[None, :, :] + 1.0, "diagonal": lambda x: np.diagonal(x * 2.0) + 1.0,
-    "returned": lambda x: ((x * 2.0).T, (x + 1.0)[::2]),
-}  # fmt: skip
+VIEWS = functions("""
+    x.T * 2.0 + 1.0 | x * x[0] + x[:, :1] * x[2, 3] | x[::-1, ::-2] * 2.0 - x[:, ::2]
+    (x * 2.0).T[1:] + (x + 1.0).reshape(-1)[: x.size - x.shape[0]].reshape(x.shape[1] - 1, -1)
+    (x * 2.0).T.reshape(-1) * 3.0 + 1.0 | x.T.reshape(-1) * 2.0 + x.reshape(-1) | x[:, None, :] * x[None, :, :] + 1.0
+    np.diagonal(x * 2.0) + 1.0 | ((x * 2.0).T, (x + 1.0)[::2])
+""", "x", globals())  # fmt: skip
 
 
 @pytest.mark.parametrize("f", VIEWS.values(), ids=VIEWS)
@@ -153,8 +146,7 @@ def test_writing_into_an_array(everything_in_loops):
 def test_results_lie_in_memory_as_in_eager_code(everything_in_loops):
     x = np.asfortranarray(X)
     f = lambda x: (x * 2.0 + 1.0, np.tanh(x.T) * 2.0, np.sum(x[:, :, None] * np.ones(2), axis=2))  # noqa: E731
-    for a, b in zip(f(x), af.compile(f, engine="llvm")(x), strict=True):
-        assert a.strides == b.strides
+    check_same(af.compile(f, engine="llvm")(x), f(x), 1e-13, 1e-13, strides=True)
 
 
 def test_empty_arrays_and_numbers_without_a_shape(everything_in_loops):
@@ -323,8 +315,7 @@ def test_aliased_and_unaligned_arguments_and_new_results():
     kept = [a.copy() for a in first]
     second = compiled(X + 1.0, X)
     assert not any(np.shares_memory(a, b) for a in (*first, X) for b in second)
-    for a, b in zip(first, kept, strict=True):
-        np.testing.assert_array_equal(a, b)
+    check_same(first, kept)
     read_only = X.copy()
     read_only.flags.writeable = False
     check(f, read_only, read_only)

@@ -57,8 +57,7 @@ def test_errors_in_threads_arrive(large, monkeypatch):
     monkeypatch.setattr(tiles, "count_threads", lambda: 2)
     compiled = af.compile(chain)
     compiled(*large)
-    (entry,) = compiled.entries.values()
-    call = next(v for v in entry.program.order() if v.name == "blocks")
+    call = next(v for v in plan_of(compiled).program.order() if v.name == "blocks")
     whole = call.function.work
 
     def work(b, *rest):

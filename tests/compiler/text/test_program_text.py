@@ -621,6 +621,12 @@ def assigned(a, index, new):
     return a
 
 
+def copied(a, new):
+    a = a.copy()
+    np.copyto(a, new, casting="unsafe")
+    return a
+
+
 ONES = np.ones((), np.float32)
 OF_DTYPES = {  # what a typed array, or JavaScript, does otherwise than NumPy
     "whole numbers are not -0": lambda n: 1.0 / np.concatenate([n * -n, -n, np.cumprod(-n)]),
@@ -660,12 +666,6 @@ OF_DTYPES = {  # what a typed array, or JavaScript, does otherwise than NumPy
     "too few that are numbers": lambda n: np.nanstd(np.where(n > 0, n, np.nan), ddof=3),
     "no numbers": lambda n: np.nanvar(np.where(n > 0, n, np.nan), ddof=4),
 }  # fmt: skip
-
-
-def copied(a, new):
-    a = a.copy()
-    np.copyto(a, new, casting="unsafe")
-    return a
 
 
 @needs_node
