@@ -591,20 +591,6 @@ def test_marimo_shows_the_widget():
 # -- what Python says
 
 
-def test_a_prediction_that_fits_no_grid_is_shown_beside_the_targets():
-    data = {"x": np.arange(1.0, 5.0), "t": np.arange(4.0)}
-    params = {"a": np.ones(4)}
-
-    def loss(a, x, t):
-        return np.mean((a * x - t) ** 2)
-
-    page = af.live(loss, params, data, lambda a, x: a * x)
-    assert (page.reason, page.study.kind, page.study.area) == (None, "pairs", None)
-    page = af.live(loss, params, data, lambda a, x: np.sum(a * x))
-    assert (page.reason, page.study.kind) == (None, None)
-    assert "makePrediction = null" in page.program
-
-
 def test_a_page_is_one_text_that_only_runs_its_own_program(tmp_path):
     page = page_of("digits", title="<b>Digits</b> & more")
     text = page.save(tmp_path / "page.html").read_text(encoding="utf-8")

@@ -259,19 +259,14 @@ def test_a_box_of_one_operation_computes_and_sends_back():
     assert any([text.startswith("a: 1 operation sends back   to x: ") for text in told])
 
 
-def test_save_html(tmp_path):
-    g = graph(shared()[0], gradients=True)
-    text = g.save(tmp_path / "g.html").read_text(encoding="utf-8")
-    assert text == g.to_html()
-    assert text.startswith("<!doctype html>\n")
-    assert Reader(text).texts["title"] == ["out"]
-
-
-def test_html_to_be_put_into_a_page():
+def test_html_in_a_file_and_to_be_put_into_a_page(tmp_path):
     out, _ = shared()
     for thing in (graph(out, gradients=True), out.step()):
-        part = thing.to_html(full=False)
-        assert part in thing.to_html()
+        text, part = thing.save(tmp_path / "g.html").read_text(encoding="utf-8"), thing.to_html(full=False)
+        assert text == thing.to_html()
+        assert text.startswith("<!doctype html>\n")
+        assert Reader(text).texts["title"] == ["out"]
+        assert part in text
         assert part.startswith('<div class="autoflow-picture')
         assert not re.search("<html|<body", part)
 
@@ -421,22 +416,14 @@ def test_a_terminal_is_not_given_html(monkeypatch):
         assert set(thing._repr_mimebundle_()) == {"text/plain"}
 
 
-# ------------------------------------------------------------------ notebooks
-
-KEPT = {"div", "img", "details", "summary", "table", "tr", "td", "b", "pre"}
-
-
-def sanitized(text):
-    """What JupyterLab leaves of the outputs of a notebook that is not trusted: no scripts, styles, SVG."""
-    text = re.sub(r"<(script|style|svg)\b.*?</\1>", "", text, flags=re.DOTALL)
-    return re.sub(r"</?(\w+)[^>]*>", lambda m: m[0] if m[1] in KEPT else "", text)
-
-
 def test_an_untrusted_notebook_shows_picture_and_table():
+    """JupyterLab leaves of its outputs no scripts, styles, SVG."""
+    kept = {"div", "img", "details", "summary", "table", "tr", "td", "b", "pre"}
     a5, _ = lesson()
     a5.backward()
     for text in (fragment(a5.step().graph), a5._repr_mimebundle_()["text/html"]):
-        left = Reader(sanitized(text))
+        shown = re.sub(r"<(script|style|svg)\b.*?</\1>", "", text, flags=re.DOTALL)
+        left = Reader(re.sub(r"</?(\w+)[^>]*>", lambda m: m[0] if m[1] in kept else "", shown))
         (image,) = [attributes for tag, attributes in left.tags if tag == "img"]
         assert image["alt"].startswith("Computation graph")
         assert base64.b64decode(image["src"].partition(",")[2]).startswith(b"<svg")
