@@ -144,9 +144,6 @@ def test_sheets_in_every_format(tmp_path):
     assert LINE in bundle["text/plain"]
 
 
-# ------------------------------------------------------------------ in a browser
-
-
 HELPERS = (
     PARTS
     + """
