@@ -193,15 +193,6 @@ def test_all_text_is_inside_the_picture_and_no_card_overlaps_another(name):
         assert all([0 <= float(text.get("x")) <= across for text in group.iter(SVG + "text")])
 
 
-def test_the_lesson_has_ten_operations_on_eight_cards():
-    g, apart = make.lesson(), make.lesson(merge=False)
-    assert (g.counts(), len(g.drawn.nodes)) == ("3 Variables · 10 Operations · 8 cards", 11)
-    assert [card.title for card in g.drawn.nodes if len(card.members) > 1] == ["a1", "a2"]
-    assert (apart.counts(), len(apart.drawn.nodes)) == ("3 Variables · 10 Operations", 13)
-    told = [step.phase for step in make.example().steps()]
-    assert (told.count("forward"), told.count("backward")) == (10, 10)  # what was recorded
-
-
 def test_the_gradient_is_a_graph_as_well():
     g = make.gradient()
     second = 2 * math.sin(2) + 8 * math.cos(2) - 4 * math.sin(2)

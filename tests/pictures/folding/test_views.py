@@ -435,16 +435,3 @@ def test_arrows_that_end_at_a_folded_card_are_beside_each_other(direction):
         ends.setdefault(group.mark.split("-")[1], []).append(head.points[0][direction == "right"])
     assert max(map(len, ends.values())) == 14
     assert all([b - a >= 10.4 for places in ends.values() for a, b in pairwise(sorted(places))])
-
-
-def test_what_stands_between_equal_parts_uses_no_variables_of_theirs():
-    def layer(h, w):
-        z = h * w
-        return np.tanh(z)
-
-    w, h = af.Variable(0.5, name="w"), af.Variable(1.0, name="x")
-    for k in range(10):
-        h = layer(h, w)
-        h = h * 2.0 if k == 4 else h
-    (told,) = [v.fold.told for v in h.graph().drawn.nodes if v.fold and v.fold.told]
-    assert told[1:] == ("all with the same w", "and 1 operation between them")

@@ -22,8 +22,7 @@ from pages import Reader, data_of
 from support import NIGHTLY
 
 import autoflow as af
-from autoflow.pictures import draw, graph, step, walk
-from autoflow.pictures.model.steps import steps_of
+from autoflow.pictures import graph, step, walk
 from autoflow.pictures.pages import html, stepper
 from autoflow.pictures.pages.html import LONG, PLAIN, attribute, fragment, pack_file, page, script, style
 from autoflow.pictures.render import drawing, png, text as trees
@@ -62,13 +61,6 @@ def without_programs(monkeypatch):
 
 
 # ------------------------------------------------------------------ the fragment
-
-
-def test_the_table_has_all_steps():
-    g = lesson()[0].graph(gradients=True)
-    reader = Reader(fragment(g))
-    assert reader.texts["b"] == ["step", "phase", "what happens"]
-    assert reader.texts["td"][2::3] == [s.caption for s in steps_of(g.drawn)]
 
 
 def test_the_table_of_a_lesson_has_the_local_rules_in_latex():
@@ -479,7 +471,3 @@ def test_pygraphviz_is_asked_when_dot_is_missing(monkeypatch, tmp_path):
     data = graph(shared()[0]).save(tmp_path / "g.png").read_bytes()
     assert data.startswith(PNG + b"png dot ")
     assert stepper.by_pygraphviz(graph(shared()[0]), "pdf")
-
-
-def test_draw_returns_what_it_shows():
-    assert draw(shared()[0]).counts() == "1 Variable · 3 Operations"
