@@ -131,13 +131,16 @@ def test_a_loss_is_live_or_the_reason_has_its_name(name):
     assert len(page.to_html()) < 400_000
 
 
-@pytest.mark.parametrize(
-    "predict", [lambda a, x: np.sum(a * x), lambda a, x: a * x[:3], lambda a, x: np.outer(a * x, x)]
-)
-def test_a_prediction_that_is_none_for_each_point_is_not_drawn_as_one(predict):
+@pytest.mark.parametrize(("a", "predict", "kind"), [
+    (2.0, lambda a, x: np.sum(a * x), None), (2.0, lambda a, x: a * x[:3], None),
+    (2.0, lambda a, x: np.outer(a * x, x), None), (np.ones(4), lambda a, x: a * x, "pairs"),
+])  # fmt: skip
+def test_a_prediction_that_is_none_for_each_point_is_not_drawn_as_one(a, predict, kind):
+    """One that fits no grid is shown beside the targets."""
     data = {"x": np.arange(1.0, 5.0), "t": np.arange(4.0)}
-    page = af.live(lambda a, x, t: np.mean((a * x - t) ** 2), {"a": np.array(2.0)}, data, predict)
-    assert (page.reason, page.study.kind, page.study.area) == (None, None, None)
+    page = af.live(lambda a, x, t: np.mean((a * x - t) ** 2), {"a": np.array(a)}, data, predict)
+    assert (page.reason, page.study.kind, page.study.area) == (None, kind, None)
+    assert ("makePrediction = null" in page.program) is (kind is None)
 
 
 ONES, THREE = {"w": np.ones(3)}, {"x": np.ones(3)}

@@ -130,7 +130,13 @@ def test_keys(show):
     assert two.run("document.activeElement === document.body")
 
 
-def test_play_and_pause(show):
+def test_play_and_pause_at_three_speeds(show):
+    one = show(shared()[0].step().to_html())
+    assert one.run("texts('select option')") == ["½×", "1×", "2×"]
+    one.run("const asked = []; window.setInterval = (f, ms) => { asked.push(ms); return 1; }; 0")
+    for k in range(3):
+        one.run(f"r().querySelector('select').selectedIndex = {k}; play().click(); play().click()")
+    assert one.run("asked") == [2800, 1400, 700]
     one = show(shared()[0].step().to_html())
     one.run("const timer = setInterval; window.setInterval = (f, ms) => timer(f, ms / 20); 0")
     assert one.run("play().textContent") == "Play"
@@ -384,16 +390,6 @@ def test_the_active_card_is_in_view_and_the_controls_stay(show):
             moved = max(moved, one.run("scrollY"))
     assert moved > 300
     one.keep("tall")
-
-
-@pytest.mark.nightly
-def test_there_are_three_speeds(show):
-    one = show(shared()[0].step().to_html())
-    assert one.run("texts('select option')") == ["½×", "1×", "2×"]
-    one.run("window.asked = []; window.setInterval = (f, ms) => { asked.push(ms); return 1; }; 0")
-    for k in range(3):
-        one.run(f"r().querySelector('select').selectedIndex = {k}; play().click(); play().click()")
-    assert one.run("asked") == [2800, 1400, 700]
 
 
 @pytest.mark.nightly

@@ -1,7 +1,8 @@
-"""The reference graphs of images/make.py, in every format, compared with golden files that somebody has looked at.
+"""The reference graphs of images/make.py, in every format, and those of programs as their authors write them, compared
+with golden files that somebody has looked at.
 
 After a change that is meant to change pictures: AUTOFLOW_GOLDEN=write pytest tests/pictures/test_gallery.py, then
-python images/make.py, and look at them again.
+python images/make.py, and look at them again, light and dark.
 
 JSON and HTML are long and nobody reads them in a review, so theirs are compressed (0.9 MB become 0.1); where they
 differ, the test shows the lines. Of a page, what is a golden file of its own, or a source file, is left out (see
@@ -12,6 +13,7 @@ import base64
 import difflib
 import gzip
 import json
+import linecache
 import math
 import os
 import re
@@ -23,11 +25,14 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import eyes
+import numpy as np
 import pytest
 from gallery import DEAR, NAMES, SVG, make, picture
 from graphs import by_title
 from seeds import by_night
+from written import PROGRAMS
 
+import autoflow as af
 from autoflow.pictures.render.svg import style_sheet
 
 ROOT = Path(make.__file__).parent.parent
@@ -46,20 +51,19 @@ FILES = [file for name in make.GALLERY for kind in MADE if (file := f"{name}.{ki
 def test_golden_files(file):
     """Processes draw different seeds of hashes, so that a set that is gone through in its order is found out."""
     name, _, kind = file.partition(".")
-    compare(MADE[kind](picture(name)), file + ".gz" * (kind in COMPRESSED))
+    compare(MADE[kind](picture(name)), GOLDEN / (file + ".gz" * (kind in COMPRESSED)))
 
 
-def compare(made, file):
+def compare(made, golden):
     """A text is what its golden file holds; or becomes it, if that is wanted."""
-    golden = GOLDEN / file
     if os.environ.get("AUTOFLOW_GOLDEN") == "write" and (not golden.exists() or read(golden) != made):
-        GOLDEN.mkdir(exist_ok=True)
+        golden.parent.mkdir(exist_ok=True)
         data = made.encode()
         golden.write_bytes(gzip.compress(data, mtime=0) if golden.suffix == ".gz" else data)
     wanted = read(golden)
-    if file.endswith(".json.gz"):
+    if golden.name.endswith(".json.gz"):
         same(json.loads(made), json.loads(wanted))
-    elif file.endswith(".html.gz"):
+    elif golden.name.endswith(".html.gz"):
         (made, ours), (wanted, theirs) = [text.split("\n{\n", 1) for text in (made, wanted)]
         same(json.loads("{" + ours), json.loads("{" + theirs))
         lines = difflib.unified_diff(wanted.splitlines(), made.splitlines(), "golden", "made", lineterm="", n=1)
@@ -99,9 +103,38 @@ def laid_open(page, svg):
     return page + json.dumps(data, ensure_ascii=False, indent=1) + "\n"
 
 
+CELL = """w = af.Variable(np.eye(3))
+b = af.Variable(np.zeros(3))
+x = np.linspace(0, 1, 6).reshape(2, 3)
+h = np.tanh(x @ w + b)
+loss = (h**2).sum()
+"""
+
+
+def cell():
+    """A cell of a notebook, as IPython runs it."""
+    name, names = "<ipython-input-1>", {"af": af, "np": np}
+    linecache.cache[name] = len(CELL), None, CELL.splitlines(True), name
+    exec(compile(CELL, name, "exec"), names)
+    return names["loss"]
+
+
+@pytest.mark.parametrize("program", [*PROGRAMS, cell], ids=lambda f: f.__name__)
+def test_the_picture_of_a_program_as_its_author_writes_it_fits_on_a_screen(program):
+    af.reset()
+    made = af.graph(program(), gradients=True)
+    wide, high = eyes.size(eyes.root_of(made))
+    assert wide <= 1280
+    assert high <= 900
+    assert 4 <= len(made.drawn.nodes) <= 40
+    letters = [float(pixels) for pixels in re.findall(r"font-size:([\d.]+)px", made.to_svg())]
+    assert min(letters) >= 10  # it fits, though no letter is smaller than elsewhere
+    compare(made.to_svg(), GOLDEN.parent / "written" / f"{program.__name__}.svg")
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_themes_differ_in_their_style_sheets_alone(theme):
-    compare(style_sheet("picture", theme) + "\n", f"{theme}.css")
+    compare(style_sheet("picture", theme) + "\n", GOLDEN / f"{theme}.css")
     for name in ("lesson", "network", "recurrent_folded", "hostile"):
         assert bare(picture(name, theme=theme).to_svg()) == bare(picture(name).to_svg())
 
@@ -158,15 +191,6 @@ def test_all_text_is_inside_the_picture_and_no_card_overlaps_another(name):
     for group in [g for g in root.iter(SVG + "g") if g.get("data-node")]:
         across = float(group.find(SVG + "rect").get("width"))
         assert all([0 <= float(text.get("x")) <= across for text in group.iter(SVG + "text")])
-
-
-def test_the_lesson_has_ten_operations_on_eight_cards():
-    g, apart = make.lesson(), make.lesson(merge=False)
-    assert (g.counts(), len(g.drawn.nodes)) == ("3 Variables · 10 Operations · 8 cards", 11)
-    assert [card.title for card in g.drawn.nodes if len(card.members) > 1] == ["a1", "a2"]
-    assert (apart.counts(), len(apart.drawn.nodes)) == ("3 Variables · 10 Operations", 13)
-    told = [step.phase for step in make.example().steps()]
-    assert (told.count("forward"), told.count("backward")) == (10, 10)  # what was recorded
 
 
 def test_the_gradient_is_a_graph_as_well():

@@ -27,10 +27,8 @@ def test_what_is_hidden_and_how_to_see_it(network):
     assert len(g.nodes) <= 60
     assert g.notes[0].startswith("2,")
     assert 'More: graph(open="layer0/block"), graph(depth=3), graph(around=w, radius=2)' in g.notes[0]
-    assert (
-        g.notes[1]
-        == "gradients of a graph this large: after backward() those of Variables; around= shows all of a part"
-    )
+    told = "gradients of a graph this large: after backward() those of Variables; around= shows all of a part"
+    assert g.notes[1] == told
     opened = network.graph(open="layer0/block", depth=0)
     assert "layer0" in [f.title for f in opened.frames]
     assert "for _ in range(120 + k)" in [v.title.rstrip(" 12") for v in opened.nodes]  # loops are boxes, here too
@@ -46,16 +44,13 @@ def test_gradients_that_there_are(network):
     network.backward()
     g = network.graph(depth=1)
     assert g.gradients
+    leaves = [r for r in af.backprop.engine.topological(network.grad_fn) if not r.parents]
     boxes = [v for v in g.nodes if v.fold]
     for box, k in zip(boxes, range(10), strict=True):
         names = {f"w{k}", "x"} if k == 0 else {f"w{k}"}  # x stands in the box that uses it
-        inside = np.concatenate([np.ravel(r.grad) for r in leaves_of(network) if r.name in names])
+        inside = np.concatenate([np.ravel(r.grad) for r in leaves if r.name in names])
         assert box.gradient.rms == pytest.approx(float(np.sqrt(np.mean(inside**2))))
     assert 'class="full"' in g.to_svg()  # of the six blocks
-
-
-def leaves_of(node):
-    return [r for r in af.backprop.engine.topological(node.grad_fn) if not r.parents]
 
 
 def test_only_what_is_drawn_becomes_data(network, monkeypatch):

@@ -25,18 +25,6 @@ from autoflow.pictures.render import placing
 from autoflow.pictures.render.cards import cards
 
 
-def test_the_lesson_is_what_was_computed():
-    a5, _ = lesson()
-    g = graph(a5)
-    titles = [node.title for node in g.nodes]
-    assert titles == ["x", "y", "z", "x + y", "a1", "x*y", "a2", "a1**2", "sin(a2)", "a3", "cos(a2)", "a4", "a5"]
-    kinds = ["Variable"] * 3 + ["Operation"] * 10
-    assert [(node.id, node.kind) for node in g.nodes] == [*enumerate(kinds)]
-    assert g.outputs == (12,)
-    assert by_title(g)["a5"].value.elements == (float(a5),)
-    assert [(e.source, e.target, e.slot) for e in g.edges][-2:] == [(9, 12, 0), (11, 12, 1)]
-
-
 def test_contributions_are_those_of_backward():
     a5, leaves = lesson()
     a5.backward()
@@ -246,9 +234,7 @@ def test_no_array_breaks_a_summary(values):
 
 def test_values_that_were_not_kept():
     with af.options(keep=0):
-        x = af.Variable(np.ones(50), name="x")
-        y = np.sum(x * 2.0 + 1.0)
-        g = graph(y)
+        g = graph(np.sum(af.Variable(np.ones(50), name="x") * 2.0 + 1.0))
     value = by_title(g)["x*2"].value
     assert (value.text(4), value.shape) == ("not kept", (50,))
 
@@ -260,13 +246,13 @@ def test_overwritten_values_are_not_passed_off_as_old_ones():
     with af.no_grad():
         w -= 1.0
     g = graph(loss)
-    assert any("overwritten since it was used" in note for note in by_title(g)["w"].notes)
-    assert any("last backward() left in .grad. StaleValueError" in note for note in g.notes)
+    assert "overwritten since it was used" in str(by_title(g)["w"].notes)
+    assert "last backward() left in .grad. StaleValueError" in str(g.notes)
     assert by_title(g)["w"].gradient.elements == (2.0, 4.0)
     assert not g.gradients
     w.zero_grad()
     g = graph(loss, gradients=True)
-    assert any("gradients are not shown. StaleValueError" in note for note in g.notes)
+    assert "gradients are not shown. StaleValueError" in str(g.notes)
     assert by_title(g)["w"].gradient is None
     b = af.zeros(3)
     b[1] = af.Variable(5.0, name="v")
@@ -297,8 +283,7 @@ def test_several_outputs():
     x = af.Variable(3.0, name="x")
     a, b = x * x, x * 2.0
     g = graph([a, b, a], gradients=True)
-    assert len(g.outputs) == 2
-    assert by_title(g)["x"].gradient.elements == (8.0,)
+    assert (len(g.outputs), by_title(g)["x"].gradient.elements) == (2, (8.0,))
     assert "gradients are those of the sum of the outputs" in g.notes
     inner = graph([a, a * 3.0], gradients=True)
     assert by_title(inner)["a"].gradient.elements == (4.0,)
@@ -326,12 +311,10 @@ def test_wrong_arguments_say_what_is_right():
 
 @pytest.mark.slow
 def test_a_large_graph_shows_what_is_nearest_and_says_so():
-    x = y = af.Variable(1.0, name="x")
-    for _ in range(200):
-        y = y * 1.001 + x
+    x = af.Variable(1.0, name="x")
+    y = repeat(lambda y: y * 1.001 + x, x, 200)
     g = graph(y, gradients=True, limit=80)
-    assert len(g.nodes) == 80
-    assert g.nodes[-1].output
+    assert (len(g.nodes), g.nodes[-1].output) == (80, True)
     assert "401 nodes; showing the 80 nearest to the output; 321 are hidden" in g.notes[0]
     assert g.nodes[-1].operands[1].note == "hidden"
     whole = graph(y, gradients=True, limit=500)

@@ -11,6 +11,7 @@ from seeds import by_day
 
 import autoflow as af
 from autoflow.base.groups import in_order
+from autoflow.cli.commandline import nodes_of
 from autoflow.nodes.records import scope
 from autoflow.pictures import graph
 from autoflow.pictures.folding.choose import HALF, by_creation, cut, cut_sections, lengths
@@ -60,6 +61,14 @@ def chain(rng, n):
     (x,) = leaves(1)
     for _ in range(n):
         x = some(rng, ONE)(x)
+    return x
+
+
+def named(rng, n):
+    """The same; every value has a name."""
+    x = chain(rng, n)
+    for k, node in enumerate(nodes_of(x)):
+        node.name = f"a{k}"
     return x
 
 
@@ -183,15 +192,6 @@ def test_every_section_opens_into_a_picture_that_can_be_read(shape):
                 waiting += [other] if other not in seen else []
                 seen.add(other)
     assert len(seen) > 10
-
-
-def named(rng, n):
-    """A chain in which every value has a name."""
-    (x,) = leaves(1)
-    for k in range(n):
-        x = some(rng, ONE)(x)
-        x.name = f"a{k}"
-    return x
 
 
 def test_what_sections_say():

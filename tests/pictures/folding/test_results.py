@@ -3,7 +3,6 @@
 import eyes
 import numpy as np
 import pytest
-from gallery import make
 from graphs import titles
 from pages import PARTS
 from support import Split
@@ -217,16 +216,6 @@ def test_a_folded_box_sends_to_each_result_what_is_its():
 
 
 # ------------------------------------------------------------------ products with 1
-
-
-def test_seeds_are_not_drawn():
-    g = make.gradient()
-    assert titles(g) == ["x", "x**2", "sin(x)", "sin(x)*(2*x)", "cos(x)", "x**2*cos(x)", "dz/dx"]
-    assert len(g.nodes) == 10  # recorded, as ever
-    assert "1*" not in str(g) + g.to_svg() + g.to_mermaid()
-    assert "1" not in [row.title for v in g.drawn.nodes for row in v.operands]
-    x = next(v for v in g.drawn.nodes if v.title == "x")
-    assert x.of_parts == len([e for e in g.drawn.edges if e.source == x.id])
 
 
 def test_seeds_of_arrays_are_not_drawn():

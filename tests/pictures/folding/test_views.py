@@ -269,16 +269,19 @@ def test_many_nodes_fold_by_themselves_from_the_deepest():
     assert len(graph(np.sum(h), fold=False).drawn.nodes) == 242
 
 
-def test_loops_without_scopes_fold_into_repeats():
-    w, h = af.Variable([0.5, 0.25], name="w"), af.Constant([1.0, 1.0], name="h0")
+@pytest.mark.parametrize(("own", "told"), [(False, "all with the same W"), (True, "each with its own W")])
+def test_loops_without_scopes_fold_into_repeats(own, told):
+    w, h = af.Variable(np.eye(8), name="W"), af.Constant(np.ones((4, 8)), name="h0")
     with af.trace():
-        for _ in range(150):
-            h = np.tanh(h * w)
-    g = graph(np.sum(h)).drawn
-    (box,) = [v for v in g.nodes if v.fold]
-    assert (box.title, box.fold.operations, box.fold.variables) == ("+148 alike", 296, 0)
-    assert box.fold.told == ("iteration 2 … iteration 149", "all with the same w")
-    assert "+148 alike" in str(graph(np.sum(h)))
+        for k in range(150):
+            h = h + np.tanh(h @ (af.Variable(np.eye(8), name=f"W{k}") if own else w))
+    g = graph(np.sum(h))
+    (box,) = [v for v in g.drawn.nodes if v.fold and v.fold.told]
+    assert (box.title, box.fold.operations, box.fold.variables) == ("+148 alike", 444, 148 * own)
+    assert box.fold.told == ("k = 1 … k = 148", told)
+    assert "+148 alike" in str(g)
+    assert "repeat" not in g.to_svg().partition("More:")[0]
+    assert len(graph(np.sum(h), fold=False).drawn.nodes) == len(g.nodes) == 453 + 149 * own
 
 
 def test_without_any_pattern_there_are_sections():
@@ -432,16 +435,3 @@ def test_arrows_that_end_at_a_folded_card_are_beside_each_other(direction):
         ends.setdefault(group.mark.split("-")[1], []).append(head.points[0][direction == "right"])
     assert max(map(len, ends.values())) == 14
     assert all([b - a >= 10.4 for places in ends.values() for a, b in pairwise(sorted(places))])
-
-
-def test_what_stands_between_equal_parts_uses_no_variables_of_theirs():
-    def layer(h, w):
-        z = h * w
-        return np.tanh(z)
-
-    w, h = af.Variable(0.5, name="w"), af.Variable(1.0, name="x")
-    for k in range(10):
-        h = layer(h, w)
-        h = h * 2.0 if k == 4 else h
-    (told,) = [v.fold.told for v in h.graph().drawn.nodes if v.fold and v.fold.told]
-    assert told[1:] == ("all with the same w", "and 1 operation between them")

@@ -311,21 +311,6 @@ def test_an_opened_sequence_shows_its_parts_as_cards_beside_each_other():
     assert len(rows_of({v.id: cards[v.id] for v in parts})) <= 3
 
 
-def test_layers_with_weights_of_their_own_say_so():
-    h = af.Variable(make.spread(4, 8), name="x")
-    with af.trace():
-        for k in range(50):
-            h = h + np.tanh(h @ af.Variable(make.spread(8, 8) / 8, name=f"W{k}"))
-    loss = np.mean(h * h)
-    g = loss.graph()
-    (fold,) = [v for v in g.drawn.nodes if v.fold]
-    assert (fold.title, fold.fold.told) == ("+48 alike", ("k = 1 … k = 48", "each with its own W"))
-    assert (fold.fold.variables, fold.fold.operations) == (48, 144)
-    assert eyes.size(eyes.root_of(g))[1] <= 1000
-    assert "repeat" not in g.to_svg().partition("More:")[0]
-    assert len(loss.graph(fold=False).drawn.nodes) == len(g.nodes) == 203
-
-
 def test_six_alike_are_drawn_and_seven_are_folded():
     def chain(n):
         return np.exp(repeat(lambda y: np.sin(y) * 0.5, af.Variable(0.5, name="y0"), n)).graph()

@@ -11,7 +11,7 @@ from autoflow.pictures.model.data import LEVELS, MOST_SIDE, image_of
 from autoflow.pictures.model.style import THEMES
 from autoflow.pictures.pages.frames import frames
 from autoflow.pictures.render.cards import Cells, draw_cells
-from autoflow.pictures.render.display import CELLS, Group, Path, Rect, Text, look_of, resolve
+from autoflow.pictures.render.display import CELLS, Group, Path, Rect, Text, resolve
 from autoflow.pictures.render.drawing import drawing_of
 from autoflow.pictures.render.png import pixels
 
@@ -90,12 +90,6 @@ def test_a_matrix_of_zeros_or_of_few_rows_has_no_image():
     others = [np.ones(9), np.ones((4, 4, 4)), np.ones((4, 4)) * 1j, np.eye(4, dtype=object)]
     assert {image_of(x) for x in (np.zeros((5, 5)), np.ones((3, 9)), *others)} == {None}
     assert [image_of(x).range for x in (np.eye(4, dtype=bool), -np.eye(4))] == [(0, LEVELS), (-LEVELS, 0)]
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_the_colours_are_those_of_the_theme(theme):
-    for role, colour in CELLS.items():
-        assert look_of("path", role, ("op",), theme)["stroke"] == THEMES[theme][colour]
 
 
 def test_all_formats_have_the_cells(tmp_path):

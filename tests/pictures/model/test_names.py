@@ -66,16 +66,14 @@ def test_the_outermost_name_wins_over_that_of_a_parameter():
     assert titles(lonely(af.Variable(1.0)))[0] == "node"  # nobody else has a name for it
 
 
+FUNCTIONS = """a, b = af.Variable(1.0), af.Variable(2.0)
 def doubled(x):
     y = x * 2.0
     return y
-
-
 def both(x):
     s, c = np.sin(x), np.cos(x)
     return s, c
-
-
+"""
 CALLS = {  # two calls of a function, whose variable is that of two values -> how what is made of them is called
     "p": ("p = doubled(a) - doubled(b)\nz = np.exp(p * 3.0)", "p*3"),
     "y": ("z = np.exp(doubled(a) - doubled(b))", None),
@@ -94,8 +92,8 @@ CALLS = {  # two calls of a function, whose variable is that of two values -> ho
 def test_in_an_expression_a_name_is_that_of_one_value(kind, tmp_path):
     text, expected = CALLS[kind]
     path = tmp_path / "program.py"
-    path.write_text(f"a, b = af.Variable(1.0), af.Variable(2.0)\n{text}\n")
-    space = {"doubled": doubled, "both": both, "np": np, "af": af}
+    path.write_text(f"{FUNCTIONS}{text}\n")
+    space = {"np": np, "af": af}
     exec(compile(path.read_text(), path, "exec"), space)
     found = titles(space["z"].graph(merge=False))
     assert expected is None or expected in found

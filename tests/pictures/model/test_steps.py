@@ -1,7 +1,6 @@
 """Stepping: the steps say what backward() does, in its order, and end in the numbers of the picture."""
 
 import dataclasses
-import os
 import pickle
 
 import hypothesis.strategies as st
@@ -9,7 +8,6 @@ import numpy as np
 import pytest
 from graphs import lesson, repeat, shared
 from hypothesis import example as tried, given
-from processes import alone
 from support import Split
 
 import autoflow as af
@@ -188,11 +186,6 @@ def test_the_stepper_saves(tmp_path):
     assert txt == f"{stepper}\n"
     assert "Play" in page
     assert svg.startswith("<svg")
-
-
-def test_a_terminal_without_unicode():
-    code = "import autoflow as af; x = af.Variable(3.0, name='x'); print((x * x).step())"
-    assert "1 x 3 = 3" in alone(code, env={**os.environ, "PYTHONIOENCODING": "ascii"})
 
 
 def test_names_of_users_stay_on_one_line():

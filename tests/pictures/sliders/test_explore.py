@@ -193,12 +193,11 @@ def test_ranges_are_checked():
             explore(a5, x=wrong)
     with pytest.raises(ValueError, match="say which arguments move"):
         explore(lambda x: x)
-    with pytest.raises(LostGradientError, match="has no history"):
-        explore(lambda x: 3.0, x=1.0)
-    with pytest.raises(LostGradientError, match="nothing to move"):
-        explore(af.Variable(1.0))
-    with pytest.raises(LostGradientError, match="takes a function or a node"):
-        explore(3.0)
+    lost = [(lambda x: 3.0, {"x": 1.0}, "has no history"), (af.Variable(1.0), {}, "nothing to move"),
+            (3.0, {}, "takes a function or a node")]  # fmt: skip
+    for f, ranges, said in lost:
+        with pytest.raises(LostGradientError, match=said):
+            explore(f, **ranges)
 
 
 def test_saved_pages(tmp_path):
