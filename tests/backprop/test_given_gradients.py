@@ -54,7 +54,8 @@ def by_grad_fn(x, g):
 WAYS = {
     "backward": seeded, "create_graph": lambda x, g: seeded(x, g, create_graph=True),
     "a node": lambda x, g: seeded(x, af.Constant(g) if np.asarray(g).dtype.kind in "fc" else g, create_graph=True),
-    "gradients": lambda x, g: af.gradients(f(x), [x], seed=g),     "grad =": lambda x, g: setattr(x, "grad", g), "grad = of an operation": lambda x, g: setattr(f(x), "grad", g),
+    "gradients": lambda x, g: af.gradients(f(x), [x], seed=g),
+    "grad =": lambda x, g: setattr(x, "grad", g), "grad = of an operation": lambda x, g: setattr(f(x), "grad", g),
     "replace": lambda x, g: af.gradients(f(x), [x], seed=np.ones(2)).replace(x, g),
     "record": lambda x, g: f(x).grad_fn(g), "vjp": lambda x, g: af.vjp(f, x.value)[1](g),
     "jvp": lambda x, g: af.jvp(f, x.value, np.asarray(g)),  # lists are containers here, and in the next two

@@ -44,27 +44,6 @@ class Undeclared(Quantity):
     __carries_nodes__ = None
 
 
-class Lossy(np.lib.mixins.NDArrayOperatorsMixin):
-    """It takes the numbers of whatever it meets."""
-
-    def __init__(self, numbers):
-        self.numbers = np.asarray(numbers)
-
-    def __array__(self, dtype=None, copy=None):
-        return self.numbers
-
-    def __array_ufunc__(self, ufunc, method, *inputs, **options):
-        return Lossy(getattr(ufunc, method)(*[np.asarray(x) for x in inputs], **options))
-
-
-class Logged(np.ndarray):
-    """A subclass of ndarray with a hook of its own, as astropy's Quantity is."""
-
-    def __array_ufunc__(self, ufunc, method, *inputs, **options):
-        plain = [x.view(np.ndarray) if isinstance(x, Logged) else x for x in inputs]
-        return np.asarray(getattr(ufunc, method)(*plain, **options)).view(Logged)
-
-
 class Preferred:
     """No hook, only a wish to be asked by plain arrays."""
 
@@ -78,6 +57,21 @@ class Preferred:
 
     def __rmul__(self, other):
         return "asked"
+
+
+class Lossy(np.lib.mixins.NDArrayOperatorsMixin, Preferred):
+    """It takes the numbers of whatever it meets."""
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **options):
+        return Lossy(getattr(ufunc, method)(*[np.asarray(x) for x in inputs], **options))
+
+
+class Logged(np.ndarray):
+    """A subclass of ndarray with a hook of its own, as astropy's Quantity is."""
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **options):
+        plain = [x.view(np.ndarray) if isinstance(x, Logged) else x for x in inputs]
+        return np.asarray(getattr(ufunc, method)(*plain, **options)).view(Logged)
 
 
 B = np.array([2.0, 3.0])

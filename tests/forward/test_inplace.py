@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support import central, needs_flags
+from support import central
 
 import autoflow as af
 from autoflow.errors import InPlaceError, LostGradientError, StaleValueError
@@ -264,8 +264,7 @@ def test_a_write_is_noticed_where_it_was_read_and_after_a_pass_too():
     a = np.repeat(w, 1000, axis=1)  # large: values are not copied
     z = np.sin(a[0])
     a[1] = 0.0
-    z.sum().backward()
-    np.testing.assert_allclose(w.grad[0], 1000 * np.cos(W[0]))
+    np.testing.assert_allclose(af.gradients(z.sum())[w][0], 1000 * np.cos(W[0]))
     a[0] = 0.0
     with pytest.raises(StaleValueError, match="needs the value"):
         z.sum().backward()
@@ -283,8 +282,7 @@ def test_plain_operands_and_indices_may_change_unless_they_are_large(compute, c,
         with pytest.raises(StaleValueError, match="plain array of shape"):
             z.sum().backward()
     else:
-        z.sum().backward()
-        np.testing.assert_array_equal(x.grad, slope)
+        np.testing.assert_array_equal(af.gradients(z.sum())[x], slope)
 
 
 @pytest.mark.parametrize(("write", "error", "words"), [
@@ -311,8 +309,7 @@ def test_refused(write, error, words):
         write(x, a)
     np.testing.assert_array_equal(a.value, np.tanh(X))
     np.testing.assert_array_equal(x.value, X)
-    a.sum().backward()
-    np.testing.assert_allclose(x.grad, 1 - np.tanh(X) ** 2)
+    np.testing.assert_allclose(af.gradients(a.sum())[x], 1 - np.tanh(X) ** 2)
 
 
 def test_variables_may_be_written_under_no_grad():
@@ -327,18 +324,16 @@ def test_variables_may_be_written_under_no_grad():
     s = af.Variable(2.0)
     with af.no_grad():
         s -= 0.5
-    assert isinstance(s, af.Variable)
-    assert float(s) == 1.5
+    assert (type(s), float(s)) == (af.Variable, 1.5)
 
 
 @pytest.mark.parametrize("power", [2, 0.5, -1, 3, 1.5, np.array([2.0])])
 @pytest.mark.parametrize("dtype", [float, complex, np.complex64, np.longdouble])
 def test_powers_in_place_have_the_bits_of_numpys(power, dtype):
     """NumPy's ``x **= 2`` is a square, and other bits than ``np.power(x, 2, out=x)``."""
-    rng = np.random.default_rng(0)
-    plain = rng.uniform(0.5, 2, 50).astype(dtype)
+    plain = np.random.default_rng(0).uniform(0.5, 2, 50).astype(dtype)
     if plain.dtype.kind == "c":
-        plain.imag = rng.normal(size=50)
+        plain.imag = plain.real[::-1] - 1
     node = af.Variable(plain) * 1
     node **= power
     plain **= power
@@ -353,31 +348,17 @@ def test_0d_is_rebound():
         loss += x * x
     assert float(first) == 2.0
     assert float(loss) == 14.0
-    loss.backward()
-    assert x.grad == 13.0
+    assert af.gradients(loss)[x] == 13.0
 
 
 def test_a_constant_becomes_an_operation():
-    x = af.Variable(X, name="x")
     a = af.zeros(4)
     a.name = "buffer"
-    assert isinstance(a, af.Constant)
     a[1:] = 5.0
     assert isinstance(a, af.Constant)
-    a[0] = x[0]
+    a[0] = af.Variable(X)[0]
     assert isinstance(a, af.Operation)
-    assert a.opmethod == "setitem"
-    assert a.name == "buffer"
-
-
-@needs_flags
-def test_a_write_that_fails_halfway_is_not_used():
-    x = af.Variable(X)
-    a = x * 1.0
-    with np.errstate(all="raise"), pytest.raises(FloatingPointError):
-        a /= np.array([1.0, 0.0, 1.0, 1.0])
-    with pytest.raises(StaleValueError, match="failed"):
-        a.sum().backward()
+    assert (a.opmethod, a.name) == ("setitem", "buffer")
 
 
 def test_memory_is_shared_with_who_had_it():
@@ -400,8 +381,7 @@ def test_a_long_fill_loop_is_linear_in_memory_and_time():
     out = np.zeros_like(x)
     for i in range(x.size):
         out[i] = x[i] * x[i]
-    out.sum().backward()
-    np.testing.assert_allclose(x.grad, 2 * x.value)
+    np.testing.assert_allclose(af.gradients(out.sum())[x], 2 * x.value)
 
 
 def test_numbers_assigned_to_value_have_no_history_and_leave_older_derivatives_as_they_were():
@@ -450,12 +430,12 @@ def test_what_chose_the_places_of_a_write_may_change(kind, way):
         z.backward()
         return x.grad
 
-    right = slope(lambda i: None)
+    right, change = slope(lambda i: None), lambda i: i.__setitem__(slice(None), [1] * len(i))
     if kind == "large":
         with pytest.raises(StaleValueError, match="written into since"):
-            slope(lambda i: i.__setitem__(slice(None), 3))
+            slope(change)
     else:
-        np.testing.assert_array_equal(slope(lambda i: i.__setitem__(slice(None), [1] * len(i))), right)
+        np.testing.assert_array_equal(slope(change), right)
 
 
 @pytest.mark.parametrize("second", ["real", "imag"])
@@ -481,8 +461,7 @@ def test_whole_numbers_that_were_rounded_have_no_derivative(dtype, write):
     write(a, x * 1.0)
     write(plain, x.value)
     np.testing.assert_array_equal(a.value, plain, strict=True)
-    np.sum(a * np.ones(3) + x[0]).backward()
-    np.testing.assert_array_equal(x.grad, [3.0, 0.0])
+    np.testing.assert_array_equal(af.gradients(np.sum(a * np.ones(3) + x[0]))[x], [3.0, 0.0])
     with pytest.raises(LostGradientError, match="no gradient flows"):
         np.sum(a * 1.0).backward()
 
@@ -502,8 +481,7 @@ def test_a_0d_view_of_an_array_is_written_into_and_a_number_is_not(take):
     x = af.Variable(X)
     z = program(x)
     np.testing.assert_array_equal(z.value, program(X))
-    z.sum().backward()
-    np.testing.assert_allclose(x.grad, central(lambda xs: np.sum(program(xs[0])), [X], 0), atol=1e-7)
+    np.testing.assert_allclose(af.gradients(z.sum())[x], central(lambda xs: np.sum(program(xs[0])), [X], 0), atol=1e-7)
 
 
 @pytest.mark.parametrize("i", [1, np.int64(1), np.array(1), np.uint8(1), (np.array(1),), (1, ...), [1], np.array([1])])
@@ -518,8 +496,7 @@ def test_lent_memory_that_a_node_was_written_into_may_change():
     a[0] = x[0]
     z = a * a
     mine[:] = 7.0
-    z.sum().backward()
-    np.testing.assert_array_equal(x.grad, [2 * X[0], 0, 0, 0])
+    np.testing.assert_array_equal(af.gradients(z.sum())[x], [2 * X[0], 0, 0, 0])
 
 
 PARTS = {
@@ -547,8 +524,7 @@ def test_numbers_over_a_view_stop_the_gradient_of_that_part(part, way):
     NUMBERS[way](PARTS[part](numbers))
     PARTS[part](stays)[...] = 0
     np.testing.assert_array_equal(u.value, numbers)
-    (u.sum() + later.sum()).backward()
-    np.testing.assert_array_equal(x.grad, stays * np.array([[4.0], [4.0], [2.0]]))
+    np.testing.assert_array_equal(af.gradients(u.sum() + later.sum())[x], stays * np.array([[4.0], [4.0], [2.0]]))
 
 
 def imul(v):

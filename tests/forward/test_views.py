@@ -58,6 +58,18 @@ def in_a_batch(f, operands):
     af.vmap(af.grad(differentiated, tuple(range(len(operands)))))(*[np.stack([x, x]) for x in operands])
 
 
+def with_floats(row):
+    """Each example of a row, its operands, and which of them are floats."""
+    for example in examples_of(row):
+        values = values_of(row, example)
+        yield example, values, [k for k, x in enumerate(values) if x is not None and x.dtype.kind == "f"]
+
+
+def called(row, example, values, given):
+    """The row on these operands, some of which are given."""
+    return call(row, prepare(row, [given.get(k, x) for k, x in enumerate(values)]), example.options)
+
+
 pytestmark = pytest.mark.thorough
 WAYS = pytest.mark.parametrize("way", [eagerly, in_a_batch])
 
@@ -66,16 +78,11 @@ WAYS = pytest.mark.parametrize("way", [eagerly, in_a_batch])
 @WAYS
 @pytest.mark.parametrize("row", rows(scipys=False), ids=lambda row: row.name)
 def test_results_in_the_memory_of_an_operand(row, way):
-    for example in examples_of(row):
-        values = values_of(row, example)
-        floats = [k for k, x in enumerate(values) if x is not None and x.dtype.kind == "f"]
+    for example, values, floats in with_floats(row):
 
         def run(*xs, values=values, floats=floats, example=example):
-            operands = list(values)
-            for k, x in zip(floats, xs, strict=True):
-                operands[k] = x * 1.0
-            result = call(row, prepare(row, operands), example.options)
-            check_memory(result, [operands[k] for k in floats])
+            given = {k: x * 1.0 for k, x in zip(floats, xs, strict=True)}
+            check_memory(called(row, example, values, given), [*given.values()])
 
         if floats:
             try:
@@ -118,15 +125,6 @@ def test_methods_and_functions_in_the_memory_of_the_array(shape, way):
         way(run, [np.random.default_rng(0).uniform(0.5, 1.5, shape)])
 
 
-def arrays_in(x):
-    """All arrays of a result."""
-    if isinstance(x, (tuple, list)):
-        for part in x:
-            yield from arrays_in(part)
-    else:
-        yield x
-
-
 SEEN: ContextVar[list] = ContextVar("seen")  # what a function under vmap keeps in a list is that of the examples
 
 
@@ -140,32 +138,23 @@ def axes_in_memory(shape, strides):
 @pytest.mark.parametrize("row", rows(scipys=False), ids=lambda row: row.name)
 def test_an_example_of_a_batch_lies_as_it_would_alone(row):
     """Else ``reshape`` would be a view of one and a copy of the other, and a write would be seen or not."""
-    for example in examples_of(row):
-        values = values_of(row, example)
-        floats = [k for k, x in enumerate(values) if x is not None and x.dtype.kind == "f"]
+    for example, values, floats in with_floats(row):
         if not floats or 0 in np.shape(values[floats[0]]) or example.options.get("order") == "F":
             continue
 
         def run(*xs, values=values, floats=floats, example=example):
-            operands = list(values)
-            for k, x in zip(floats, xs, strict=True):
-                operands[k] = x
-            found = list(arrays_in(call(row, prepare(row, operands), example.options)))
-            if not SEEN.get():
-                SEEN.set(found)
+            SEEN.set(SEEN.get() or af.tree_leaves(called(row, example, values, dict(zip(floats, xs, strict=True)))))
             return xs[0]
 
         SEEN.set([])
         try:
-            alone = list(arrays_in(call(row, prepare(row, values), example.options)))
+            alone = af.tree_leaves(called(row, example, values, {}))
             af.vmap(run)(*[np.stack([values[k], values[k]]) for k in floats])
         except (BatchError, np.linalg.LinAlgError):
             continue
         for one, batch in zip(alone, SEEN.get(), strict=True):
             if hasattr(batch, "batch_layer") and isinstance(memory(batch), np.ndarray):
-                strides = memory(batch).strides[batch.mapped :]
-                assert axes_in_memory(batch.shape, strides) == axes_in_memory(np.shape(one), np.asarray(one).strides)
-                steps = [
-                    (a, b) for n, a, b in zip(np.shape(one), strides, np.asarray(one).strides, strict=True) if n > 1
-                ]
-                assert all([a == b for a, b in steps]) or not np.asarray(one).flags.forc
+                one, strides = np.asarray(one), memory(batch).strides[batch.mapped :]
+                assert axes_in_memory(batch.shape, strides) == axes_in_memory(one.shape, one.strides)
+                steps = zip(one.shape, strides, one.strides, strict=True)
+                assert all([a == b for n, a, b in steps if n > 1]) or not one.flags.forc

@@ -115,13 +115,6 @@ def test_compiled(name):
         assert_same(compiled(x, together), [af.vjp(f, x)[1](g) for g in each])
 
 
-def test_the_jacobian_as_jax_writes_it():
-    f, x = FUNCTIONS["one array"]
-    (rows,) = af.vmap(af.vjp(f, x)[1])(np.eye(3))
-    columns = af.vmap(af.linearize(f, x)[1], out_axes=1)(np.eye(4))
-    np.testing.assert_allclose([rows, columns], [af.jacobian(f)(x)] * 2, rtol=1e-14)
-
-
 def test_vmap_of_a_transpose():
     transpose = af.linear_transpose(np.diff, np.zeros(3))
     np.testing.assert_array_equal(af.vmap(transpose)(np.eye(2))[0], [[-1, 1, 0], [0, -1, 1]])
