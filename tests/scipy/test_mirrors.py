@@ -197,7 +197,7 @@ def test_methods_of_frozen_distributions_with_nodes_take_scipys_arguments(make, 
         np.testing.assert_allclose(af.stop_gradient(found), expected, rtol=1e-12)
 
 
-REFUSED = [  # a call, and what is named
+@pytest.mark.parametrize(("call", "named"), [  # a call, and what is named
     # keywords without a rule
     (lambda v: special.logsumexp(v + 1j, return_sign=True), "return_sign"),
     (lambda v: stats.expectile(v, 0.3), "root_scalar"), (lambda v: special.spherical_jn(2, v, True), "derivative"),
@@ -214,10 +214,7 @@ REFUSED = [  # a call, and what is named
     *[(lambda v, f=f: on_nodes(f, f"scipy.{f.__name__}")(v[:5]), f.__name__)
       for f in (scipy.signal.medfilt, scipy.stats.siegelslopes)],
     (lambda v: optimize.brentq(lambda x: x - 1, 0.0 * v[0], 2.0), r"scipy.optimize.brentq .*af.implicit.root"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("call", "named"), REFUSED)
+])  # fmt: skip
 def test_refused(call, named):
     with pytest.raises(NoRuleError, match=named):
         call(af.Variable(X[0]))

@@ -198,13 +198,10 @@ def test_a_node_that_only_says_where():
     assert x.grad.tolist() == [1.0, 0.0, 1.0]
 
 
-DTYPES = [
+@pytest.mark.parametrize("call", [
     lambda x, t: np.subtract(x, 0.3, dtype=t), lambda x, t: np.exp(x, dtype=t),
     lambda x, t: np.hypot([1, 2, 3], x, dtype=t), lambda x, t: np.multiply(x, x, dtype=t),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("call", DTYPES)
+])  # fmt: skip
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, "f2", np.longdouble])
 def test_dtype_of_a_ufunc_is_that_in_which_it_computes(call, dtype):
     for start in (np.float64, np.float32):
@@ -224,13 +221,10 @@ def test_other_dtypes_of_a_ufunc_are_refused():
             ufunc(af.Variable(args[0]), *args[1:], dtype=dtype)
 
 
-PLAIN_INTO_NODES = [
+@pytest.mark.parametrize("call", [
     lambda x: np.less(x, 0.0, out=x), lambda x: np.isnan(0.0, out=x), lambda x: np.logical_and.reduce(x, out=x[0]),
     lambda x: np.all(x, out=x[0]), lambda x: np.argmax(x, 0, af.Constant(0)),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("call", PLAIN_INTO_NODES)
+])  # fmt: skip
 def test_plain_results_are_not_written_into_nodes(call):
     x = af.Variable([1.0, 2.0]) * 1.0
     with pytest.raises(NoRuleError, match=r"so out= must be a plain array. To write it into a node: a\[...\] = result"):
