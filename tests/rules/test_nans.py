@@ -55,9 +55,9 @@ def test_nothing_but_nan(f, options, order):
 
 
 def test_masks_and_first_elements():
-    ok = np.array([True, False, True, True])
-    for f, right in ((np.nansum, ok & ~np.isnan(X)), (np.nanmax, np.where(X == 3.0, 0.5, 0.0))):
-        np.testing.assert_array_equal(af.grad(lambda x, f=f: f(x, where=ok, initial=3.0))(X), right)
+    how = {"where": np.array([True, False, True, True]), "initial": 3.0}
+    for f, right in ((np.nansum, how["where"] & ~np.isnan(X)), (np.nanmax, np.where(X == 3.0, 0.5, 0.0))):
+        np.testing.assert_array_equal(af.grad(lambda x, f=f: f(x, **how))(X), right)
 
 
 def test_no_warning_on_the_way_back():
