@@ -59,9 +59,6 @@ def test_results_are_of_numpys_kind(each):
         assert same_bits(plain(one), other)
 
 
-# -- nothing is missing ----------------------------------------------------------------------------------------------
-
-
 def test_every_composed_function_has_calls():
     spaces = np, np.linalg, np.fft, np.emath
     numpys = {f for f in COMPOSED if any([f is thing for space in spaces for thing in vars(space).values()])}

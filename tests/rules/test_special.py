@@ -124,9 +124,6 @@ def test_functions_that_are_no_ufuncs():
     np.testing.assert_allclose(x.grad, special.polygamma(3, x.value))
 
 
-# -- every function of scipy.special ----------------------------------------------------------------------------------
-
-
 def ufuncs():
     return {n: getattr(special, n) for n in special.__all__ if isinstance(getattr(special, n), np.ufunc)}
 
