@@ -31,10 +31,6 @@ def skew(x, p):
     return p["k"] * x + p["c"] * np.roll(x, 1) - 2 * np.roll(x, -2)
 
 
-def skew_matrix(k, c):
-    return k * np.eye(N) + c * RING - 2 * np.roll(np.eye(N), -2, 0)
-
-
 def by_matrix(multiply, b):
     return np.linalg.solve(np.stack([multiply(e) for e in np.eye(N)], axis=1), b)
 
@@ -53,14 +49,14 @@ def test_two_derivatives_of_a_symmetric_system(solver):
 def test_two_derivatives_of_a_skew_system(solver):
     """What goes back is the system with the transposed matrix."""
     ours = lambda k, c, b: np.sum(np.sin(linear_solve(skew, b, {"k": k, "c": c}, solver=solver)))  # noqa: E731
-    right = lambda k, c, b: np.sum(np.sin(np.linalg.solve(skew_matrix(k, c), b)))  # noqa: E731
+    matrix = lambda k, c: k * np.eye(N) + c * RING - 2 * np.roll(np.eye(N), -2, 0)  # noqa: E731
+    right = lambda k, c, b: np.sum(np.sin(np.linalg.solve(matrix(k, c), b)))  # noqa: E731
     at = 5.0, 1.5, B
-    for one, other in zip(af.grad(ours, (0, 1, 2))(*at), af.grad(right, (0, 1, 2))(*at), strict=True):
+    for one, other in zip(*[af.grad(f, (0, 1, 2))(*at) for f in (ours, right)], strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-11)
-    for one, other in zip(af.hessian(ours, (0, 1))(*at)[0], af.hessian(right, (0, 1))(*at)[0], strict=True):
+    for one, other in zip(*[af.hessian(f, (0, 1))(*at)[0] for f in (ours, right)], strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-11)
-    third = af.grad(af.grad(af.grad(ours, 1), 1), 1)(*at)
-    np.testing.assert_allclose(third, af.grad(af.grad(af.grad(right, 1), 1), 1)(*at), rtol=1e-7)
+    np.testing.assert_allclose(*[af.grad(af.grad(af.grad(f, 1), 1), 1)(*at) for f in (ours, right)], rtol=1e-7)
 
 
 def test_cg_on_a_matrix_that_is_not_symmetric_goes_back_with_its_transpose():

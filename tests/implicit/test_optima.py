@@ -131,17 +131,13 @@ def test_two_derivatives_of_drawn_problems(seed):
 # -- dtypes and transforms ---------------------------------------------------------------------------------------------
 
 
-def test_single_precision():
-    w = ridge(np.float32(0.5), Y.astype(np.float32))
-    assert w.dtype == np.float64  # as x0
+def test_dtypes_and_units():
+    assert ridge(np.float32(0.5), Y.astype(np.float32)).dtype == np.float64  # as x0
     f = lambda t: argmin(lambda x, t: np.sum((x - t) ** 2 + x**4), np.zeros(2, np.float32), t)  # noqa: E731
     x, slopes = f(np.float32(1)), af.jacobian(f)(np.float32(1))
     assert x.dtype == slopes.dtype == np.float32
     np.testing.assert_allclose(x, 0.5897545, rtol=1e-5)
     np.testing.assert_allclose(slopes, 2 / (2 + 12 * 0.5897545**2), rtol=1e-5)
-
-
-def test_small_numbers_have_their_own_units():
     x = argmin(lambda x, t: 1e-12 * np.sum((x - t) ** 2 + 0.1 * (x - t) ** 4), np.zeros(2), np.array([3.0, -4.0]))
     np.testing.assert_allclose(x, [3, -4], rtol=1e-6)
 
@@ -174,6 +170,7 @@ def test_a_minimum_in_a_minimum():
 
 
 # The gradient is zero there, too: a maximum that the search begins at, a saddle point, an inflection, a constraint.
+# The gradient is zero there, too: a maximum that the search begins at, a saddle point, an inflection, a constraint.
 WITHOUT_MINIMUM = {
     "not a minimum: .* the curvature -16": lambda: argmin(lambda x, t: (x**2 - t) ** 2, 0.0, 4.0),
     "found a point that is not a minimum: ": lambda: argmin(lambda x, t: x[0] ** 2 - t * x[1] ** 2, np.zeros(2), 1.0),
@@ -182,9 +179,8 @@ WITHOUT_MINIMUM = {
                                                      equality=lambda x, t: x[1]),
     r"did not converge: the largest residual is \S+, the ": lambda: argmin(lambda x, t: t * np.exp(-x) - x, 0.0, 1.0,
                                                                            maxiter=20),
-    r"did not converge: .* The solver said: \S": lambda: argmin(
-        lambda x, t: np.sum(t * x**2), np.ones(3), 1.0, equality=lambda x, t: np.stack([x.sum() - 1, x.sum() - 2]),
-    ),
+    r"did not converge: .* The solver said: \S": lambda: argmin(lambda x, t: np.sum(t * x**2), np.ones(3), 1.0,
+                                                                equality=lambda x, t: x.sum() - np.arange(1.0, 3.0)),
 }  # fmt: skip
 
 
@@ -193,6 +189,16 @@ WITHOUT_MINIMUM = {
 def test_points_that_are_no_minimum(message):
     with pytest.raises(ConvergenceError, match=f"argmin .*{message}"):
         WITHOUT_MINIMUM[message]()
+
+
+@pytest.mark.parametrize(("call", "error", "message"), [
+    (lambda: argmin(lambda x, t: x**2, 1.0, 1.0, equality=lambda x, t: x - np.arange(1.0, 3.0)), InputError,
+     "argmin has 2 constraints for 1 unknowns"),
+    (lambda: argmin(lambda x, t: t * x**2, np.ones(2), 1.0), TypeError, "return one number"),
+])  # fmt: skip
+def test_wrong_calls(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
 
 
 def test_only_directions_along_the_constraint_count():
@@ -215,13 +221,6 @@ def test_constraints_that_say_the_same():
     np.testing.assert_allclose(f(1.0), 1 / 3, rtol=1e-9)
     with pytest.raises(np.linalg.LinAlgError, match=r"argmin: the matrix of its linear system, 5 × 5, is singular"):
         af.jacobian(f)(1.0)
-
-
-def test_wrong_calls():
-    with pytest.raises(InputError, match=r"argmin has 2 constraints for 1 unknowns"):
-        argmin(lambda x, t: x**2, 1.0, 1.0, equality=lambda x, t: np.stack([x - 1, x - 2]))
-    with pytest.raises(TypeError, match=r"return one number"):
-        argmin(lambda x, t: t * x**2, np.ones(2), 1.0)
 
 
 def test_without_scipy(monkeypatch):

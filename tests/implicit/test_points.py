@@ -32,19 +32,15 @@ def test_three_derivatives_of_a_number():
         f = af.grad(f)
 
 
-def test_a_start_may_be_of_a_class_of_floats():
-    metre = type("Metre", (float,), {})
-    np.testing.assert_allclose(root(lambda x, theta: x**3 + x - theta, metre(1.0), 10.0), 2.0)
-
-
 def test_the_solution_may_be_where_the_search_begins():
-    """Then it is no other array than x0, and still a result."""
-    f = lambda theta: root(lambda x, theta: x**3 + x - theta, 2.0, theta)  # noqa: E731
-    assert float(f(10.0)) == 2.0
-    np.testing.assert_allclose(af.grad(af.grad(f))(10.0), -12 / 13**3, rtol=1e-13)
-    g = lambda theta: fixed_point(lambda x, theta: x / 2 + theta**2, 8.0, theta)  # noqa: E731
-    assert float(g(2.0)) == 8.0
-    np.testing.assert_allclose(af.grad(af.grad(g))(2.0), 4.0, rtol=1e-13)
+    """Then it is no other array than x0, and still a result. (A start may be of a class of floats.)"""
+    np.testing.assert_allclose(root(lambda x, t: x**3 + x - t, type("Metre", (float,), {})(1.0), 10.0), 2.0)
+    for f, at, value, second in (
+        (lambda theta: root(lambda x, theta: x**3 + x - theta, 2.0, theta), 10.0, 2.0, -12 / 13**3),
+        (lambda theta: fixed_point(lambda x, theta: x / 2 + theta**2, 8.0, theta), 2.0, 8.0, 4.0),
+    ):
+        assert float(f(at)) == value
+        np.testing.assert_allclose(af.grad(af.grad(f))(at), second, rtol=1e-13)
 
 
 def test_a_solution_may_begin_at_its_parameter():
@@ -73,10 +69,8 @@ def test_a_linear_system():
     a, b = RNG.normal(size=(4, 4)) + 4 * np.eye(4), RNG.normal(size=4)
     ours = lambda a, b: np.sum(root(lambda x, p: p[0] @ x - p[1], np.zeros(4), (a, b)) ** 3)  # noqa: E731
     right = lambda a, b: np.sum(np.linalg.solve(a, b) ** 3)  # noqa: E731
-    for one, other in zip(af.grad(ours, (0, 1))(a, b), af.grad(right, (0, 1))(a, b), strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-12)
-    np.testing.assert_allclose(af.hessian(ours, 1)(a, b), af.hessian(right, 1)(a, b), rtol=1e-10, atol=1e-11)
-    np.testing.assert_allclose(af.hessian(ours)(a, b), af.hessian(right)(a, b), rtol=1e-9, atol=1e-10)
+    for of, k, rtol in ((af.grad, 0, 1e-11), (af.grad, 1, 1e-11), (af.hessian, 1, 1e-10), (af.hessian, 0, 1e-9)):
+        np.testing.assert_allclose(of(ours, k)(a, b), of(right, k)(a, b), rtol=rtol, atol=rtol / 10)
 
 
 def test_keplers_equation_for_a_batch_of_parameters():
@@ -202,9 +196,9 @@ def test_unknowns_and_parameters_in_containers():
 
 
 def test_lists_as_scipys_users_write_them():
-    f = lambda x, t: [x[0] + x[1] - t, x[0] - x[1]]  # noqa: E731
-    np.testing.assert_allclose(root(f, [1, 2], 3.0), [1.5, 1.5], rtol=1e-15)
-    assert af.jacobian(lambda t: root(f, [1, 2], t))(3.0).tolist() == [0.5, 0.5]
+    f = lambda t: root(lambda x, t: [x[0] + x[1] - t, x[0] - x[1]], [1, 2], t)  # noqa: E731
+    np.testing.assert_allclose(f(3.0), [1.5, 1.5], rtol=1e-15)
+    assert af.jacobian(f)(3.0).tolist() == [0.5, 0.5]
 
 
 @pytest.mark.parametrize(("dtype", "digits"), [(np.float32, 1e-6), (np.float16, 2e-3)])
@@ -220,10 +214,12 @@ def test_single_and_half_precision(dtype, digits):
 
 
 def test_small_numbers_have_their_own_units():
-    """No tolerance is meant for numbers around 1."""
+    """No tolerance is meant for numbers around 1, and units do not make a system singular."""
     tiny = 1e-12
     np.testing.assert_allclose(fixed_point(lambda x, t: x / 2 + t, 0.0, tiny), 2 * tiny, rtol=1e-10)
     np.testing.assert_allclose(root(lambda x, t: tiny * (x**2 - t), 1.0, 4.0), 2.0, rtol=1e-14)
+    f = lambda t: root(lambda x, t: np.array([1e-20, 1e20]) * x - t, np.zeros(2), t)  # noqa: E731
+    np.testing.assert_allclose(af.jacobian(f)(np.ones(2)), np.diag([1e20, 1e-20]), rtol=1e-12)
 
 
 def test_what_is_a_node_and_what_is_not():
@@ -246,8 +242,7 @@ def test_gradients_flow_to_the_floats_of_theta():
     f = lambda x, p: p["w"][p["k"]] * x**2 - p["c"]  # noqa: E731
     solve = lambda w, c: root(f, 1.0, {"w": w, "k": np.array(1), "c": c, "name": "text"})  # noqa: E731
     by_w, by_c = af.grad(solve, (0, 1))(np.array([1.0, 2.0]), 8.0)
-    np.testing.assert_allclose(by_w, [0.0, -0.5], rtol=1e-14)  # x = √(c / w)
-    np.testing.assert_allclose(by_c, 0.125, rtol=1e-14)
+    np.testing.assert_allclose([*by_w, by_c], [0.0, -0.5, 0.125], rtol=1e-14)  # x = √(c / w)
 
 
 # -- transforms --------------------------------------------------------------------------------------------------------
@@ -384,20 +379,16 @@ def test_small_values_are_no_solution(solver, unit):
     np.testing.assert_allclose(exact, np.sqrt(0.9), rtol=1e-14)
 
 
-def test_too_few_steps_are_enough_for_a_large_tolerance():
+def test_too_few_steps_are_enough_for_a_large_tolerance_and_a_singular_system_has_solutions():
     assert issubclass(ConvergenceError, RuntimeError)
     x = fixed_point(lambda x, t: np.cos(x), 1.0, 1.0, maxiter=2, tol=0.5)
     assert abs(float(x) - 0.739) < 0.5
+    np.testing.assert_allclose(np.sum(parallel(3.0)), 3.0, rtol=1e-14)
 
 
 def parallel(t):
     """Two equations that say the same, and one of their solutions."""
     return root(lambda x, t: np.stack([x[0] + x[1] - t, 2 * x[0] + 2 * x[1] - 2 * t]), np.zeros(2), t)
-
-
-def test_units_do_not_make_a_system_singular():
-    f = lambda t: root(lambda x, t: np.array([1e-20, 1e20]) * x - t, np.zeros(2), t)  # noqa: E731
-    np.testing.assert_allclose(af.jacobian(f)(np.ones(2)), np.diag([1e20, 1e-20]), rtol=1e-12)
 
 
 X = np.ones(2)
@@ -452,10 +443,6 @@ def test_refusals(name):
     call, kind, words = REFUSED[name]
     with pytest.raises(kind, match=words):
         call()
-
-
-def test_values_of_singular_systems():
-    np.testing.assert_allclose(np.sum(parallel(3.0)), 3.0, rtol=1e-14)
 
 
 def test_nodes_that_are_no_arguments():

@@ -66,12 +66,13 @@ def test_patience_goes_back_to_the_best():
     assert evaluate(model, x, y, nn.cross_entropy)["loss"] == pytest.approx(min(history["val_loss"]))
 
 
-def test_schedules_step_once_an_epoch():
-    x, y = blobs(40)
+def test_schedules_step_once_an_epoch_and_a_class_may_be_a_function():
     model, settings = setup()
     schedule = optim.Schedule(settings["optimiser"], optim.step_decay(2, 0.5))
-    fit(model, x, y, epochs=4, schedule=schedule, **settings)
+    fit(model, *blobs(40), epochs=4, schedule=schedule, **settings)
     assert settings["optimiser"].lr == pytest.approx(0.0025)
+    half = type("Half", (float,), {"__new__": lambda cls, *args: float.__new__(cls, 0.5)})
+    assert evaluate(model, *blobs(), loss=half, metrics={"half": half})["half"] == 0.5
 
 
 def test_progress(capsys, monkeypatch):
@@ -153,16 +154,6 @@ def test_another_kind_of_thing_is_refused_by_name(name, given):
             evaluate(model, *blobs(), **{"loss": nn.cross_entropy, name: given})
 
 
-class Half(float):
-    def __new__(cls, *args):
-        return float.__new__(cls, 0.5)
-
-
-def test_a_class_may_be_a_function():
-    model, _ = setup()
-    assert evaluate(model, *blobs(), loss=Half, metrics={"half": Half})["half"] == 0.5
-
-
 @pytest.mark.parametrize(("loss", "error", "message"), [
     (lambda z, y: (z - 1) ** 2, TypeError, "loss has to be one number"),
     (lambda z, y: (np.mean(z), 1), TypeError, "loss has to be one number"),
@@ -196,6 +187,8 @@ def test_labels_out_of_range_change_nothing():
     with pytest.raises(InputError, match="label 3 is not one of the 3 classes"):
         fit(model, np.zeros((4, 2)), np.full(4, 3), **settings)
     assert all(np.array_equal(p.value, old) for p, old in zip(model.parameters(), before, strict=True))
+    with pytest.raises(TypeError, match="fit needs rng="):
+        fit(model, np.zeros((2, 2)), np.zeros(2, int), **settings | {"rng": 3})
 
 
 def test_where_no_epoch_is_better_there_is_no_best():
@@ -246,30 +239,21 @@ def test_rows_of_tables_are_in_the_order_in_which_they_stand(shuffled, targets):
     assert found[0] == found[1]
 
 
-@pytest.mark.parametrize(("m", "n"), [(4, 5), (5, 4), (0, 0)])
-def test_evaluating_needs_a_target_for_each_example(m, n):
-    with pytest.raises(InputError, match="evaluate"):
-        evaluate(np.abs, np.ones(m), np.ones(n), nn.mse_loss)
-
-
-@pytest.mark.parametrize(("scores", "labels"), [
-    (np.eye(3), np.arange(3)[:, None]), (np.eye(3), np.eye(3)), (np.ones((4, 1)), np.ones(4)), (np.ones(4), np.ones(4)),
-    (np.ones((4, 2, 5)), np.ones(4)),
+@pytest.mark.parametrize(("who", "arguments"), [
+    *[(evaluate, (np.abs, np.ones(m), np.ones(n), nn.mse_loss)) for m, n in ((4, 5), (5, 4), (0, 0))],
+    *[(accuracy, pair) for pair in (
+        (np.eye(3), np.arange(3)[:, None]), (np.eye(3), np.eye(3)), (np.ones((4, 1)), np.ones(4)),
+        (np.ones(4), np.ones(4)), (np.ones((4, 2, 5)), np.ones(4)),
+    )],
 ])  # fmt: skip
-def test_accuracy_compares_each_example_with_its_label(scores, labels):
-    with pytest.raises(InputError, match="accuracy"):
-        accuracy(scores, labels)
+def test_each_example_needs_a_target(who, arguments):
+    with pytest.raises(InputError, match=who.__name__):
+        who(*arguments)
 
 
 def test_accuracy_of_sequences():
     scores = np.random.default_rng(0).normal(size=(4, 3, 5))
     assert accuracy(scores, scores.argmax(axis=1)) == 1
-
-
-def test_it_needs_a_generator():
-    model, settings = setup(rng=3)
-    with pytest.raises(TypeError, match="fit needs rng="):
-        fit(model, np.zeros((2, 2)), np.zeros(2, int), **settings)
 
 
 def test_digits():

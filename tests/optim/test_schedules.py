@@ -60,12 +60,16 @@ def test_clipping_is_pytorchs(limit):
     np.testing.assert_allclose(found, golden()[f"clip {limit:g}"], rtol=1e-12)
 
 
-def test_clipping_refuses_nan():
-    v, w = af.Variable([1.0], "v"), af.Variable([1.0], "w")
-    v.grad, w.grad = np.array([9.0]), np.array([np.nan])
-    with pytest.raises(AnomalyError, match="nothing was changed: w"):
-        optim.clip_grad_norm([v, w, af.Variable(1.0)], 1.0)
-    assert v.grad.tolist() == [9]
+def test_clipping_refuses_nan_and_norms_beyond_float64():
+    for gradients, message in (
+        ([9.0, np.nan], "nothing was changed: w"),
+        ([1.7e308] * 2, "the norm is beyond float64, "),
+    ):
+        v, w = af.Variable([1.0], "v"), af.Variable([1.0], "w")
+        v.grad, w.grad = np.array(gradients)[:, None]
+        with pytest.raises(AnomalyError, match=message):
+            optim.clip_grad_norm([v, w, af.Variable(1.0)], 1.0)
+        assert v.grad.tolist() == gradients[:1]
 
 
 @pytest.mark.parametrize("clip", [optim.clip_grad_norm, optim.clip_grad_value])

@@ -55,9 +55,9 @@ def test_nothing_but_nan(f, options, order):
 
 
 def test_masks_and_first_elements():
-    ok = np.array([True, False, True, True])
-    for f, right in ((np.nansum, ok & ~np.isnan(X)), (np.nanmax, np.where(X == 3.0, 0.5, 0.0))):
-        np.testing.assert_array_equal(af.grad(lambda x, f=f: f(x, where=ok, initial=3.0))(X), right)
+    how = {"where": np.array([True, False, True, True]), "initial": 3.0}
+    for f, right in ((np.nansum, how["where"] & ~np.isnan(X)), (np.nanmax, np.where(X == 3.0, 0.5, 0.0))):
+        np.testing.assert_array_equal(af.grad(lambda x, f=f: f(x, **how))(X), right)
 
 
 def test_no_warning_on_the_way_back():
@@ -68,11 +68,10 @@ def test_no_warning_on_the_way_back():
             part.backward(np.ones(part.shape))
 
 
-WITH_WHERE = [np.sum, np.mean, np.prod, np.var, np.std, lambda x, **o: np.max(x, initial=-9.0, **o),
-              lambda x, **o: np.var(x, mean=0.5, **o), lambda x, **o: np.std(x, mean=np.mean(x, keepdims=True, **o), **o)]  # fmt: skip
-
-
-@pytest.mark.parametrize("f", WITH_WHERE)
+@pytest.mark.parametrize("f", [
+    np.sum, np.mean, np.prod, np.var, np.std, lambda x, **o: np.max(x, initial=-9.0, **o),
+    lambda x, **o: np.var(x, mean=0.5, **o), lambda x, **o: np.std(x, mean=np.mean(x, keepdims=True, **o), **o),
+])  # fmt: skip
 @pytest.mark.parametrize("hidden", [np.nan, np.inf])
 def test_what_where_leaves_out_reaches_no_derivative(f, hidden):
     """Of the first and of the second order, as if another number stood there."""

@@ -11,13 +11,12 @@ import autoflow as af
 
 V = np.array([0.5, -1.0, 2.0, 0.25, 1.5])
 A = np.array([[1.5, -2.0, 0.5], [3.0, 0.25, -1.0]])
-METHODS = [
+
+
+@pytest.mark.parametrize("method", [
     "inverted_cdf", "averaged_inverted_cdf", "closest_observation", "interpolated_inverted_cdf", "hazen", "weibull", "linear",
     "median_unbiased", "normal_unbiased", "lower", "higher", "midpoint", "nearest",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("method", METHODS)
+])  # fmt: skip
 @pytest.mark.parametrize("f", [np.quantile, np.nanquantile])
 def test_every_method(f, method):
     check(lambda x: f(x, [0.0, 0.1, 0.33, 0.5, 0.8, 1.0], method=method), V)

@@ -30,9 +30,6 @@ def test_numpys_polynomials_of_a_node(name):
     module, function = name.split(".")
     value = getattr(getattr(np.polynomial, module), function)
     check(lambda x: value(x, [1.0, 2.0, -3.0, 0.5]), P, rtol=1e-6)
+    check(np.polynomial.Polynomial([1.0, 2.0, -3.0]), P, rtol=1e-6)
     with af.options(watched=()):
         assert type(value(P, af.Variable([1.0, 2.0]))) is np.ndarray
-
-
-def test_a_polynomial_object_of_a_node():
-    check(np.polynomial.Polynomial([1.0, 2.0, -3.0]), P, rtol=1e-6)

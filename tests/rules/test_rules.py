@@ -18,8 +18,6 @@ from support import FINE, STENCIL, directional, rows
 import autoflow as af
 from autoflow.table.table import RULES, Rule
 
-# -- the tests -------------------------------------------------------------------------------------------------------
-
 
 def _name(value):
     return value.name if isinstance(value, Rule) else str(value)

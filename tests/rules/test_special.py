@@ -124,9 +124,6 @@ def test_functions_that_are_no_ufuncs():
     np.testing.assert_allclose(x.grad, special.polygamma(3, x.value))
 
 
-# -- every function of scipy.special ----------------------------------------------------------------------------------
-
-
 def ufuncs():
     return {n: getattr(special, n) for n in special.__all__ if isinstance(getattr(special, n), np.ufunc)}
 
@@ -188,7 +185,8 @@ def test_removable_points(f, at, slope, bend):
         np.testing.assert_allclose(0.0 if x.grad is None else x.grad, bend, rtol=1e-9, atol=1e-12)
 
 
-FAR = [  # functions, and slopes at points where a formula may subtract equal numbers: computed with 50 digits
+@pytest.mark.parametrize(("f", "slopes"), [
+    # functions, and slopes at points where a formula may subtract equal numbers: computed with 50 digits
     (special.erfcx, {-3.0: -97237.06150316462, 0.5: -0.5126888229025867, 10.3: -0.005244552440907108, 29.0:
         -0.0006696626385877042, 31.0: -0.0005861719430369728, 100.0: -5.6410497625993184e-05, 100000.0:
         -5.641895834631278e-11, 100000000.0: -5.641895835477562e-17}),
@@ -247,10 +245,7 @@ FAR = [  # functions, and slopes at points where a formula may subtract equal nu
         -0.6467291874531493}),
     (lambda x: np.imag(special.wofz(x)), {0.3: 0.9370297574325731, 29.0: -0.0006720557322671424, 31.0:
         -0.0005880046948504123, 1000000.0: -5.641895835486025e-13}),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("f", "slopes"), FAR)
+])  # fmt: skip
 def test_slopes_far_out_are_as_exact_as_the_functions(f, slopes):
     for x, slope in slopes.items():
         np.testing.assert_allclose(np.real(af.grad(f)(x)), slope, rtol=1e-9, atol=1e-300)

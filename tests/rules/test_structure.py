@@ -53,15 +53,12 @@ def test_dtype_and_casting_of_joins(join):
         np.concatenate([x, x], dtype=int)
 
 
-VIEWS = [
+@pytest.mark.parametrize("view", [
     lambda x: x.T, lambda x: x.mT, lambda x: x.reshape(3, 2), lambda x: x.ravel(), lambda x: x.swapaxes(0, 1), lambda x: np.flip(x, 1),
     lambda x: np.fliplr(x), lambda x: np.flipud(x), lambda x: np.rot90(x), lambda x: np.moveaxis(x, 0, 1), lambda x: np.rollaxis(x, 1),
     lambda x: np.expand_dims(x, 0), lambda x: np.squeeze(x[None]), lambda x: x.view(), lambda x: np.atleast_3d(x),
     lambda x: np.unstack(x)[1], lambda x: np.hsplit(x, 3)[1], lambda x: x.T.reshape(3, 2, 1)[1:], lambda x: np.broadcast_arrays(x)[0],
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("view", VIEWS)
+])  # fmt: skip
 def test_writing_into_a_view_or_its_base_is_seen_in_both(view):
     def through_the_view(x):
         a = x * x
@@ -98,11 +95,8 @@ def test_a_copy_is_no_view(f):
     np.testing.assert_array_equal(a.value, A)
 
 
-LETTING_GO = [np.sum, np.mean, np.transpose, np.ravel, lambda a: np.tile(a, 2), lambda a: np.pad(a, 1), np.cumsum,
-              np.diagonal]  # fmt: skip
-
-
-@pytest.mark.parametrize("f", LETTING_GO)
+@pytest.mark.parametrize("f", [np.sum, np.mean, np.transpose, np.ravel, lambda a: np.tile(a, 2), lambda a: np.pad(a, 1),
+                               np.cumsum, np.diagonal])  # fmt: skip
 def test_unneeded_values_are_let_go(f):
     """A derivative that reads only shapes keeps no array."""
     with af.options(keep=0):

@@ -18,19 +18,15 @@ UFUNCS = [
 STRANGE = np.array([0.0, np.inf, -np.inf, np.nan, -1.0, 1.0, 1e300, 0.5])  # where most functions are in trouble
 
 
-def example_of(row):
-    """Operands of shape (8,), and where they are used."""
-    low, high = row.domain
-    xs = [np.linspace(low + 0.11 * k, high - 0.07 * k, 8) for k in range(row.operands)]
-    return xs, np.array([True, False, True, True, False, False, True, False])
-
-
 @pytest.mark.parametrize("row", UFUNCS, ids=lambda row: row.name)
 def test_where_of_ufuncs(row):
     """Values are NumPy's; the gradient is that of np.where(c, f(x), out), and exactly 0 where c does not hold, also of
     numbers for which f has no value, and in second derivatives."""
-    xs, where = example_of(row)
-    places = tuple(range(len(xs)))
+    (low, high), places = row.domain, tuple(range(row.operands))
+    xs, where = (
+        [np.linspace(low + 0.11 * k, high - 0.07 * k, 8) for k in places],
+        np.array([1, 0, 1, 1, 0, 0, 1, 0], bool),
+    )
     tame = [np.where(where, x, x[0]) for x in xs]
 
     def ours(*xs):

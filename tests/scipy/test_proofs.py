@@ -16,7 +16,7 @@ from autoflow.scipy.mirrors import on_nodes  # noqa: E402
 from autoflow.scipy.proofs import kind  # noqa: E402
 
 X = np.random.default_rng(0).uniform(0.3, 1.2, (3, 8))
-B, A = np.array([0.2, 0.3]), np.array([1.0, -0.4])
+A = np.array([1.0, -0.4])
 
 
 def test_an_equality_that_hides_a_slope_is_noticed():
@@ -26,13 +26,10 @@ def test_an_equality_that_hides_a_slope_is_noticed():
         return a if a[0] == 1.0 else a / a[0]
 
     scaled.__module__ = "scipy.toy"
-    with pytest.raises(NoRuleError, match="derivative is not that of its values"):
-        on_nodes(scaled, "scipy.toy.scaled")(af.Variable(A))
-    z = on_nodes(scaled, "scipy.toy.scaled")(af.Variable(2 * A))
-    np.testing.assert_allclose(z.value, A)
-
-    with pytest.raises(NoRuleError, match="derivative is not that of its values"):
-        on_nodes(scaled, "scipy.toy.scaled")(af.Variable(A))  # also after a call that was proved
+    for _ in range(2):  # also after a call that was proved
+        with pytest.raises(NoRuleError, match="derivative is not that of its values"):
+            on_nodes(scaled, "scipy.toy.scaled")(af.Variable(A))
+        np.testing.assert_allclose(on_nodes(scaled, "scipy.toy.scaled")(af.Variable(2 * A)).value, A)
 
 
 Y = np.array([1.0, 2.0, 4.0, 3.0])

@@ -32,9 +32,8 @@ def test_reading(case):
     x = af.Variable(numbers(shape))
     z = x[i]
     np.testing.assert_array_equal(z.value, x.value[i])
-    g = weights(z.shape)
+    g, slow = weights(z.shape), np.zeros(x.size)
     z.backward(g)
-    slow = np.zeros(x.size)
     for place, weight in zip(np.ravel(np.arange(x.size).reshape(shape)[i]), np.ravel(g), strict=True):
         slow[place] += weight
     np.testing.assert_allclose(x.grad, slow.reshape(shape), rtol=1e-12)

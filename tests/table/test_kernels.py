@@ -11,9 +11,8 @@ A = np.array([[1.5, -2.0, 0.5], [3.0, 0.25, -1.0]])
 
 @pytest.mark.parametrize("f", [np.std, np.nanstd])
 def test_deviations_from_a_mean_that_all_have_are_flat(f):
-    x = af.Variable(np.full(3, 2.0))
-    f(x, mean=np.mean(x, keepdims=True)).backward()
-    np.testing.assert_array_equal(x.grad, 0.0)
+    slope = af.grad(lambda x: f(x, mean=np.mean(x, keepdims=True)))(np.full(3, 2.0))
+    np.testing.assert_array_equal(slope, 0.0)
 
 
 @pytest.mark.parametrize("f", [np.var, np.std, np.nanvar, np.nanstd])

@@ -186,25 +186,17 @@ def test_out_and_where_of_plain_ufuncs():
     assert out.tolist() == [True, True, False]
     np.greater(x, 0.0, out=out, where=x > 2.5)
     assert out.tolist() == [True, True, True]
-    assert np.all(x, where=af.Constant([True, False, True]))
+    where = af.Constant([True, False, True])  # a node that only says where
+    assert np.all(x, where=where)
+    assert np.sum(x.value, where=where) == 4.0
+    assert np.multiply.reduce(x.value, where=where) == 3.0
+    assert af.grad(lambda x: x.sum(where=where))(x.value).tolist() == [1.0, 0.0, 1.0]
 
 
-def test_a_node_that_only_says_where():
-    plain, where = np.array([1.0, 2.0, 3.0]), af.Constant([True, False, True])
-    assert np.sum(plain, where=where) == 4.0
-    assert np.multiply.reduce(plain, where=where) == 3.0
-    x = af.Variable(plain)
-    x.sum(where=where).backward()
-    assert x.grad.tolist() == [1.0, 0.0, 1.0]
-
-
-DTYPES = [
+@pytest.mark.parametrize("call", [
     lambda x, t: np.subtract(x, 0.3, dtype=t), lambda x, t: np.exp(x, dtype=t),
     lambda x, t: np.hypot([1, 2, 3], x, dtype=t), lambda x, t: np.multiply(x, x, dtype=t),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("call", DTYPES)
+])  # fmt: skip
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, "f2", np.longdouble])
 def test_dtype_of_a_ufunc_is_that_in_which_it_computes(call, dtype):
     for start in (np.float64, np.float32):
@@ -224,13 +216,10 @@ def test_other_dtypes_of_a_ufunc_are_refused():
             ufunc(af.Variable(args[0]), *args[1:], dtype=dtype)
 
 
-PLAIN_INTO_NODES = [
+@pytest.mark.parametrize("call", [
     lambda x: np.less(x, 0.0, out=x), lambda x: np.isnan(0.0, out=x), lambda x: np.logical_and.reduce(x, out=x[0]),
     lambda x: np.all(x, out=x[0]), lambda x: np.argmax(x, 0, af.Constant(0)),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("call", PLAIN_INTO_NODES)
+])  # fmt: skip
 def test_plain_results_are_not_written_into_nodes(call):
     x = af.Variable([1.0, 2.0]) * 1.0
     with pytest.raises(NoRuleError, match=r"so out= must be a plain array. To write it into a node: a\[...\] = result"):
@@ -278,15 +267,12 @@ def test_full_like_of_plain_numbers(fill, options):
 
 def test_full_like_of_a_node():
     x, s = af.Variable([[1.0, 2.0], [3.0, 4.0]]), af.Variable([1.0, 2.0])
-    np.full_like(x, s).sum().backward()
-    assert s.grad.tolist() == [2.0, 2.0]
-    z = np.full_like(x, s[0], dtype=np.float32, shape=(3,))
-    assert z.dtype == np.float32
-    z.sum().backward()
-    assert s.grad.tolist() == [5.0, 2.0]
+    narrow = np.full_like(x, s[0], dtype=np.float32, shape=(3,))
+    assert narrow.dtype == np.float32
+    for z, total in ((np.full_like(x, s), [2, 2]), (narrow, [5, 2]), (np.full_like(x, [s[0], 1.0]), [7, 2])):
+        z.sum().backward()
+        assert s.grad.tolist() == total
     assert x.grad is None
-    np.full_like(x, [s[0], 1.0]).sum().backward()
-    assert s.grad.tolist() == [7.0, 2.0]
 
 
 # -- refused ----------------------------------------------------------------------------------------------------------
@@ -428,11 +414,13 @@ def test_there_is_advice_for_everything():
 # -- never asked ------------------------------------------------------------------------------------------------------
 
 
-def test_some_makers_keep_only_numbers():
+def test_some_makers_keep_only_numbers_and_questions_about_nodes_are_answered():
     x = af.Variable([1.0, 2.0])
     for z in (np.asarray(x), np.array(x), np.full((2, 2), x), np.asfortranarray(x)):
         assert type(z) is np.ndarray
     assert np.asanyarray(x) is x
+    assert (np.isscalar(x), np.iterable(x), np.isfortran(x)) == (False, True, False)
+    assert np.format_float_positional(x[0]) == "1."
 
 
 @pytest.mark.filterwarnings("ignore:`row_stack`:DeprecationWarning", "ignore:`trapz`:DeprecationWarning")
@@ -441,11 +429,3 @@ def test_functions_written_with_functions_that_ask_are_recorded():
     for name, given in {"row_stack": [x, x], "trapz": x}.items():
         assert (name in vars(np)) == (not since("2.5" if name == "row_stack" else "2.4"))
         assert name not in vars(np) or isinstance(getattr(np, name)(given), af.Operation)
-
-
-def test_questions_about_nodes_are_answered():
-    x = af.Variable([1.0, 2.0])
-    assert not np.isscalar(x)
-    assert np.iterable(x)
-    assert not np.isfortran(x)
-    assert np.format_float_positional(x[0]) == "1."
