@@ -67,11 +67,23 @@ def no_zero_grad(sick: bool, w: Any, loss: Any, opt: Any) -> None:
     opt.step()
 
 
-@pair("no history")
-def detached(sick: bool) -> Any:
-    x = af.Variable([1.0, 2.0], name="x")
-    y = x.detach() if sick else x
-    return np.sum(y**2)
+FEW: list[tuple[Any, ...]] = [
+    # a finding, numbers in which it is, those of the twin, what is computed of them, and by the twin if not the same
+    ("nan value", [-1.0, 2.0], [1.0, 2.0], lambda x: np.sum(np.log(x))),
+    ("infinite value", [np.inf, 2.0], [1.0, 2.0], lambda x: np.sum(x * 2.0)),
+    ("infinite slope", [0.0, 4.0], [1e-12, 4.0], lambda x: np.sum(np.sqrt(x))),
+    ("underflow", np.float16([1, 2]), np.float32([1, 2]),
+     lambda x: np.sum(x * x.dtype.type(1e-4)) * x.dtype.type(1e-4) * x.dtype.type(1)),
+    ("no history", [1.0, 2.0], [1.0, 2.0], lambda x: np.sum(x.detach() ** 2), lambda x: np.sum(x**2)),
+    ("infinite value", [1.0, 800.0], [1.0, 800.0], lambda x: np.log(np.sum(np.exp(x))), af.special.logsumexp),
+    ("masked nan", [0.0, 4.0], [0.0, 4.0], lambda x: np.sum(np.where(x > 0, np.sqrt(x), 0.0)),
+     lambda x: np.sum(np.where(x > 0, np.sqrt(np.where(x > 0, x, 1.0)), 0.0))),
+]  # fmt: skip
+for kind, wrong, right, *computed in FEW:
+
+    @pair(kind)
+    def few_numbers(sick: bool, wrong: Any = wrong, right: Any = right, computed: Any = computed) -> Any:
+        return computed[0 if sick else -1](af.Variable(wrong if sick else right, name="x"))
 
 
 @pair("no history")
@@ -144,47 +156,10 @@ def overwritten(sick: bool) -> Any:
 
 
 @pair("nan value")
-def logarithm(sick: bool) -> Any:
-    x = af.Variable([-1.0 if sick else 1.0, 2.0], name="x")
-    return np.sum(np.log(x))
-
-
-@pair("nan value")
 def data_with_a_gap(sick: bool) -> Any:
     X, w = draw(5, 2), af.Variable([1.0, 2.0], name="w")
     X[2, 1] = np.nan if sick else 1.0
     return np.mean((X @ w - 1.0) ** 2)
-
-
-@pair("infinite value")
-def infinite_parameter(sick: bool) -> Any:
-    w = af.Variable([np.inf if sick else 1.0, 2.0], name="w")
-    return np.sum(w * 2.0)
-
-
-@pair("infinite value")
-def overflow(sick: bool) -> Any:
-    x = af.Variable([1.0, 800.0], name="x")
-    return np.log(np.sum(np.exp(x))) if sick else af.special.logsumexp(x)
-
-
-@pair("masked nan")
-def other_branch(sick: bool) -> Any:
-    x = af.Variable([0.0, 4.0], name="x")
-    safe = x if sick else np.where(x > 0, x, 1.0)
-    return np.sum(np.where(x > 0, np.sqrt(safe), 0.0))
-
-
-@pair("infinite slope")
-def root_at_zero(sick: bool) -> Any:
-    x = af.Variable([0.0, 4.0], name="x")
-    return np.sum(np.sqrt(x) if sick else np.sqrt(x + 1e-12))
-
-
-@pair("underflow")
-def half_precision(sick: bool) -> Any:
-    x = af.Variable(np.array([1.0, 2.0], np.float16 if sick else np.float32), name="x")
-    return np.sum(x * x.dtype.type(1e-4)) * x.dtype.type(1e-4) * x.dtype.type(1.0)
 
 
 @pair("saturated")
