@@ -35,22 +35,18 @@ def model() -> tuple[Any, Any]:
     return w, lambda: np.mean((X @ w - X @ np.array([1.0, 2.0])) ** 2)
 
 
-def line() -> tuple[Any, Any, np.ndarray]:
-    """Its weights, their optimiser, and data, for programs that take batches."""
-    w = af.Variable([0.5, -0.5], name="w")
-    return w, af.optim.SGD([w], lr=0.01), draw(20, 2)
-
-
 def trained(kind: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A pair of steps of a line, of ``update(sick, w, loss)``, or with an optimiser, and a dict, as well."""
+    """A pair of steps of a line. ``update(sick, ...)`` asks by name for weights, loss, optimiser, data, and a dict that
+    stays."""
 
     def add(update: Callable[..., Any]) -> Callable[[bool], Any]:
         def make(sick: bool) -> Any:
             w, loss = model()
-            given = (sick, w, loss, af.optim.SGD([w], lr=0.05), {})[: update.__code__.co_argcount]
+            every = {"w": w, "loss": loss, "opt": af.optim.SGD([w], lr=0.05), "X": draw(20, 2), "box": {}}
+            given = {name: x for name, x in every.items() if name in update.__annotations__}
 
             def step() -> None:
-                update(*given)
+                update(sick, **given)
 
             return step
 
@@ -60,7 +56,7 @@ def trained(kind: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 @trained("accumulated")
-def no_zero_grad(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+def no_zero_grad(sick: bool, loss: Any, opt: Any) -> None:
     if not sick:
         opt.zero_grad()
     loss().backward()
@@ -120,29 +116,19 @@ def only_constants(sick: bool) -> Any:
     return np.sum(x * 2)
 
 
-@pair("no backward")
-def nothing_done(sick: bool) -> Any:
-    x = af.Variable([1.0, 2.0], name="x")
-
-    def step() -> None:
-        loss = np.sum(x * x)
-        if not sick:
-            loss.backward()
-
-    return step
+@trained("no backward")
+def nothing_done(sick: bool, loss: Any) -> None:
+    value = loss()
+    if not sick:
+        value.backward()
 
 
-@pair("error")
-def mutable_parameter(sick: bool) -> Any:
-    w = af.Variable([1.0, 2.0], name="w")
-
-    def step() -> None:
-        np.sum(w * w).backward()
-        with af.set_grad_enabled(sick):
-            w[...] = w.value - 0.1 * w.grad
-        w.zero_grad()
-
-    return step
+@trained("error")
+def mutable_parameter(sick: bool, w: Any, loss: Any) -> None:
+    loss().backward()
+    with af.set_grad_enabled(sick):
+        w[...] = w.value - 0.1 * w.grad
+    w.zero_grad()
 
 
 @pair("overwritten")
@@ -257,7 +243,7 @@ def carried_state(sick: bool) -> Any:
 
 
 @trained("kept")
-def losses_kept(sick: bool, w: Any, loss: Any, opt: Any, box: Any) -> None:
+def losses_kept(sick: bool, loss: Any, opt: Any, box: Any) -> None:
     opt.zero_grad()
     value = loss()
     value.backward()
@@ -292,7 +278,7 @@ def no_part(sick: bool) -> Any:
 
 
 @trained("unmoved")
-def no_step(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+def no_step(sick: bool, loss: Any, opt: Any) -> None:
     opt.zero_grad()
     loss().backward()
     if not sick:
@@ -300,7 +286,7 @@ def no_step(sick: bool, w: Any, loss: Any, opt: Any) -> None:
 
 
 @trained("unmoved")
-def cleared_before_the_step(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+def cleared_before_the_step(sick: bool, loss: Any, opt: Any) -> None:
     if not sick:
         opt.zero_grad()
     loss().backward()
@@ -314,7 +300,7 @@ def cleared_before_the_step(sick: bool, w: Any, loss: Any, opt: Any) -> None:
 
 
 @trained("unmoved")
-def step_before_backward(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+def step_before_backward(sick: bool, loss: Any, opt: Any) -> None:
     opt.zero_grad()
     value = loss()
     for do in (opt.step, value.backward) if sick else (value.backward, opt.step):
@@ -368,7 +354,7 @@ def name_of_a_loop(sick: bool, w: Any, loss: Any) -> None:
 
 
 @trained("repeated")
-def backward_twice(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+def backward_twice(sick: bool, loss: Any, opt: Any) -> None:
     opt.zero_grad()
     value = loss()
     value.backward()
@@ -378,7 +364,7 @@ def backward_twice(sick: bool, w: Any, loss: Any, opt: Any) -> None:
 
 
 @trained("kept")
-def running_sum(sick: bool, w: Any, loss: Any, opt: Any, box: Any) -> None:
+def running_sum(sick: bool, loss: Any, opt: Any, box: Any) -> None:
     opt.zero_grad()
     value = loss()
     value.backward()
@@ -398,7 +384,7 @@ def parameter_behind_a_cut(sick: bool) -> Any:
 
 
 @trained("no history")
-def loss_wrapped_again(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+def loss_wrapped_again(sick: bool, loss: Any, opt: Any) -> None:
     opt.zero_grad()
     value = loss()
     (af.Variable(float(value)) if sick else value).backward()
@@ -469,7 +455,7 @@ def list_of_results(sick: bool) -> Any:
 
 
 @trained("kept")
-def moving_average(sick: bool, w: Any, loss: Any, opt: Any, box: Any) -> None:
+def moving_average(sick: bool, loss: Any, opt: Any, box: Any) -> None:
     opt.zero_grad()
     value = loss()
     value.backward()
@@ -478,7 +464,7 @@ def moving_average(sick: bool, w: Any, loss: Any, opt: Any, box: Any) -> None:
 
 
 @trained("growing")
-def sum_of_all_losses(sick: bool, w: Any, loss: Any, opt: Any, box: Any) -> None:
+def sum_of_all_losses(sick: bool, loss: Any, opt: Any, box: Any) -> None:
     opt.zero_grad()
     if not sick:
         box.clear()
@@ -625,7 +611,7 @@ def wrapped_in_a_constant(sick: bool) -> Any:
 
 
 @trained("no history")
-def backward_of_a_number(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+def backward_of_a_number(sick: bool, loss: Any, opt: Any) -> None:
     opt.zero_grad()
     value = loss()
     (value.item() if sick else value).backward()
@@ -633,7 +619,7 @@ def backward_of_a_number(sick: bool, w: Any, loss: Any, opt: Any) -> None:
 
 
 @trained("no history")
-def backward_of_an_accuracy(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+def backward_of_an_accuracy(sick: bool, w: Any, opt: Any) -> None:
     opt.zero_grad()
     p = nn.sigmoid(draw(20, 2) @ w)
     (np.mean(p > 0.5) if sick else np.mean(p)).backward()
@@ -641,7 +627,7 @@ def backward_of_an_accuracy(sick: bool, w: Any, loss: Any, opt: Any) -> None:
 
 
 @trained("no history")
-def a_variable_of_the_loss(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+def a_variable_of_the_loss(sick: bool, loss: Any, opt: Any) -> None:
     opt.zero_grad()
     value = loss()
     (af.Variable(value) if sick else value).backward()
@@ -655,14 +641,14 @@ def signs_as_activation(sick: bool) -> Any:
 
 
 @trained("infinite slope")
-def root_of_a_perfect_fit(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+def root_of_a_perfect_fit(sick: bool, w: Any, opt: Any) -> None:
     opt.zero_grad()
     np.sqrt(np.mean((w - (w.value if sick else 9.0)) ** 2)).backward()
     opt.step()
 
 
 @trained("accumulated")
-def no_zero_grad_around_a_checkpoint(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+def no_zero_grad_around_a_checkpoint(sick: bool, w: Any, opt: Any) -> None:
     if not sick:
         opt.zero_grad()
     np.mean((af.checkpoint(lambda w: np.tanh(w * 2.0))(w) - 1.0) ** 2).backward()
@@ -679,21 +665,16 @@ def layers_of_equal_weights(sick: bool) -> Any:
     return descend(lambda: nn.mse_loss(net(draw(20, 2)), draw(20, 1, seed=1)), *net.parameters())
 
 
-@pair("rebound")
-def items_of_a_dict(sick: bool) -> Any:
-    w, loss = model()
-    parameters = {"w": w}
-
-    def step() -> None:
-        loss().backward()
-        for name, p in parameters.items():
-            if sick:
-                parameters[name] = p - 0.1 * p.grad
-            else:
-                p.value = p.value - 0.1 * p.grad
-                p.zero_grad()
-
-    return step
+@trained("rebound")
+def items_of_a_dict(sick: bool, w: Any, loss: Any, box: Any) -> None:
+    box.setdefault("w", w)
+    loss().backward()
+    for name, p in box.items():
+        if sick:
+            box[name] = p - 0.1 * p.grad
+        else:
+            p.value = p.value - 0.1 * p.grad
+            p.zero_grad()
 
 
 LABELS = np.arange(20) % 3
@@ -755,7 +736,7 @@ def clip_after_step(sick: bool, w: Any, loss: Any, opt: Any) -> None:
 
 
 @trained("repeated")
-def two_steps(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+def two_steps(sick: bool, loss: Any, opt: Any) -> None:
     opt.zero_grad()
     loss().backward()
     opt.step()
@@ -763,49 +744,34 @@ def two_steps(sick: bool, w: Any, loss: Any, opt: Any) -> None:
         opt.step()
 
 
-@pair("cleared")
-def zero_grad_in_the_accumulation(sick: bool) -> Any:
-    w, opt, X = line()
+@trained("cleared")
+def zero_grad_in_the_accumulation(sick: bool, w: Any, opt: Any, X: Any) -> None:
+    opt.zero_grad()
+    for k in range(4):
+        if sick:
+            opt.zero_grad()
+        (np.mean((X[k::4] @ w - 1.0) ** 2) / 4).backward()
+    opt.step()
 
-    def step() -> None:
-        opt.zero_grad()
-        for k in range(4):
-            if sick:
-                opt.zero_grad()
-            (np.mean((X[k::4] @ w - 1.0) ** 2) / 4).backward()
+
+@trained("accumulated")
+def zero_grad_outside_of_the_batches(sick: bool, w: Any, opt: Any, X: Any) -> None:
+    opt.zero_grad()
+    for k in range(4):
+        if not sick:
+            opt.zero_grad()
+        np.mean((X[k::4] @ w - 1.0) ** 2).backward()
         opt.step()
 
-    return step
 
-
-@pair("accumulated")
-def zero_grad_outside_of_the_batches(sick: bool) -> Any:
-    w, opt, X = line()
-
-    def step() -> None:
-        opt.zero_grad()
-        for k in range(4):
-            if not sick:
-                opt.zero_grad()
-            np.mean((X[k::4] @ w - 1.0) ** 2).backward()
-            opt.step()
-
-    return step
-
-
-@pair("accumulated")
-def by_hand_without_zero_grad_in_batches(sick: bool) -> Any:
-    w, _, X = line()
-
-    def step() -> None:
-        for k in range(4):
-            np.mean((X[k::4] @ w - 1.0) ** 2).backward()
-            w.value = w.value - 0.01 * w.grad
-            if not sick:
-                w.zero_grad()
-        w.zero_grad()
-
-    return step
+@trained("accumulated")
+def by_hand_without_zero_grad_in_batches(sick: bool, w: Any, X: Any) -> None:
+    for k in range(4):
+        np.mean((X[k::4] @ w - 1.0) ** 2).backward()
+        w.value = w.value - 0.01 * w.grad
+        if not sick:
+            w.zero_grad()
+    w.zero_grad()
 
 
 @pair("growing")
@@ -831,20 +797,15 @@ def hidden_state_over_batches(sick: bool) -> Any:
     return epoch
 
 
-@pair("growing")
-def sum_of_losses_over_batches(sick: bool) -> Any:
-    w, opt, X = line()
-
-    def epoch() -> None:
-        total = 0.0
-        for k in range(4):
-            loss = np.mean((X[k::4] @ w - 1.0) ** 2)
-            total += loss
-            opt.zero_grad()
-            (total if sick else loss).backward()
-            opt.step()
-
-    return epoch
+@trained("growing")
+def sum_of_losses_over_batches(sick: bool, w: Any, opt: Any, X: Any) -> None:
+    total = 0.0
+    for k in range(4):
+        loss = np.mean((X[k::4] @ w - 1.0) ** 2)
+        total += loss
+        opt.zero_grad()
+        (total if sick else loss).backward()
+        opt.step()
 
 
 @pair("dead")
@@ -1022,7 +983,7 @@ def full_of_a_parameter(sick: bool) -> Any:
 
 
 @trained("unmoved")
-def no_step_and_cleared_late(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+def no_step_and_cleared_late(sick: bool, loss: Any, opt: Any) -> None:
     value = loss()
     opt.zero_grad()
     value.backward()
@@ -1059,7 +1020,7 @@ def value_between_two_networks(sick: bool) -> Any:
 
 
 @trained("learning rate")
-def rate_that_is_0_after_the_first_step(sick: bool, w: Any, loss: Any, opt: Any, box: Any) -> None:
+def rate_that_is_0_after_the_first_step(sick: bool, loss: Any, opt: Any, box: Any) -> None:
     opt.zero_grad()
     loss().backward()
     opt.step()
