@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from healthy_programs import descend, draw
+from healthy_programs import bound, descend, draw
 
 import autoflow as af
 from autoflow import nn
@@ -42,13 +42,8 @@ def trained(kind: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     def add(update: Callable[..., Any]) -> Callable[[bool], Any]:
         def make(sick: bool) -> Any:
             w, loss = model()
-            every = {"w": w, "loss": loss, "opt": af.optim.SGD([w], lr=0.05), "X": draw(20, 2), "box": {}}
-            given = {name: x for name, x in every.items() if name in update.__annotations__}
-
-            def step() -> None:
-                update(sick, **given)
-
-            return step
+            opt = af.optim.SGD([w], lr=0.05)
+            return bound(update, {"sick": sick, "w": w, "loss": loss, "opt": opt, "X": draw(20, 2), "box": {}})
 
         return pair(kind)(make)
 
