@@ -47,10 +47,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 ALIKE = HERE / "support" / "alike_mutants.txt"
 GUARDED = ("backends", "batching", "compiler")
-WANTED = {
-    "optim": 0.90,
-    "nn": 0.80,
-}  # LSTM and layers are compared with PyTorch only where it is installed
+WANTED = {"optim": 0.90, "nn": 0.80}  # LSTM and layers are compared with PyTorch only where it is installed
 OF_VMAP = ["batching", "transforms/test_mapped_passes.py", "transforms/test_batched_passes.py"]
 OF_COMPILE = [
     f"compiler/{name}.py" for name in (

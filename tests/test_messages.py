@@ -3,6 +3,7 @@
 # ruff: noqa: E501 - a table of messages
 
 import math
+import operator
 import re
 import sys
 
@@ -38,23 +39,9 @@ def in_a_loop(ask):
         ask(w, optimiser)
 
 
-def step_in_a_loop():
-    w = af.Variable(np.ones(3), name="w")
-    optimiser = optim.SGD([w], lr=0.1)
-    for _ in range(3):
-        np.sum(w * w).backward()
-        w = w - 0.1 * w.grad
-        optimiser.step()
-
-
 def add_to_data():
     p = number("p")
     p.data += -0.1 * 2.0
-
-
-def of_function_and_node():
-    x = number("x")
-    return af.grad(x * x, x)
 
 
 def way_round():
@@ -75,11 +62,6 @@ def in_place():
         W += x
 
 
-def into_a_part():
-    a, x = af.zeros(4), vector()
-    a[1:3] = x
-
-
 # fmt: off
 ROWS = {
     # shapes: the type and text are NumPy's, the note is ours
@@ -96,7 +78,7 @@ ROWS = {
         "axes are compared from the last one on, and 4 and 3 are neither equal nor 1; x[:, np.newaxis] fits"),
     "np.multiply": (lambda: np.multiply(vector(2), vector(3)), ValueError, "x has shape (2,), x has shape (3,): axes"),
     "in place": (in_place, ValueError, "W has shape (3, 4), x has shape (3,): axes"),
-    "into a part": (into_a_part, ValueError, "x has shape (3,)"),
+    "into a part": (lambda: operator.setitem(af.zeros(4), slice(1, 3), vector()), ValueError, "x has shape (3,)"),
     "reshape": (lambda: vector().reshape(2, 2), ValueError, "3 elements, and (2, 2) has 4; -1 in place of one length"),
     "reshape(-1)": (lambda: vector().reshape(2, -1), ValueError, "3 elements, which cannot be divided by 2"),
     "concatenate": (lambda: np.concatenate([matrix(), vector()]), ValueError, "all need the same number of axes"),
@@ -129,8 +111,8 @@ ROWS = {
     # w = w - lr * w.grad
     "zero_grad in a loop": (lambda: in_a_loop(lambda w, _: w.zero_grad()), TypeError,
         "w = w - lr * w.grad has made an Operation of it, and the graph grows with each step. Write into the Variable instead: with af.no_grad(): w -= lr * w.grad"),
-    "step in a loop": (step_in_a_loop, TypeError,
-        "SGD.step() changes Variables, and subtract_0 is no longer one: w = w - lr * w.grad has"),
+    "step in a loop": (lambda: in_a_loop(lambda _, optimiser: optimiser.step()), TypeError,
+        "SGD.step() changes Variables, and subtract_1 is no longer one: w = w - lr * w.grad has"),
     "optimiser in a loop": (lambda: in_a_loop(lambda w, _: optim.SGD([w], lr=0.1)), TypeError,
         "with af.no_grad(): w -= lr * w.grad"),
     "optimiser of arrays": (lambda: optim.SGD([np.ones(3)], lr=0.1), TypeError, "wrap it, w = af.Variable(w)"),
@@ -140,7 +122,7 @@ ROWS = {
     # the wrong thing, the wrong way round
     "af.grad(node)": (lambda: af.grad(number() * 2.0), TypeError,
         "multiply_0 is a node. The gradients of a node: multiply_0.backward(), then x.grad; or gx, gy = af.gradients(multiply_0, [x, y])"),
-    "af.grad(node, node)": (of_function_and_node, TypeError, "af.gradients(multiply_0, [x, y])"),
+    "af.grad(node, node)": (lambda: (lambda x: af.grad(x * x, x))(number("x")), TypeError, "af.gradients(multiply_0, [x, y])"),
     "af.grad(number)": (lambda: af.grad(3.0), TypeError, "as in af.grad(lambda x: x * x)(3.0), not float 3.0"),
     "y.why(x)": (way_round, af.errors.LostGradientError,
         "because y was computed from x: the other way round, x.why(y)"),

@@ -6,28 +6,17 @@ import sys
 import pytest
 import surroundings
 from places import ROOT, Untried
+from seeds import by_day
 from surroundings import CHEAP, PLACES, counted, row, run
 
-DEAR = [place for place in PLACES if place.name not in CHEAP]
 
-
-def check(place):
+@pytest.mark.parametrize("place", by_day(PLACES, CHEAP, lambda place: place.name))
+def test_surroundings(place):
     """Nothing fails there, or the row cannot be tried and says why."""
     outcome = run(place)
     if outcome.untried:
         pytest.skip(outcome.said)
     assert not outcome.failed, str(outcome)
-
-
-@pytest.mark.parametrize("place", [p for p in PLACES if p.name in CHEAP], ids=lambda place: place.name)
-def test_cheap_surroundings(place):
-    check(place)
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("place", DEAR, ids=lambda place: place.name)
-def test_surroundings(place):
-    check(place)
 
 
 def test_names_and_files_are_there():

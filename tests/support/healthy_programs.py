@@ -51,6 +51,27 @@ def distance(w: Any) -> Any:
     return np.mean((X @ w - T) ** 2)
 
 
+def bound(update: Callable[..., Any], every: dict[str, Any]) -> Callable[[], Any]:
+    """A step: the function with those of the values that it asks for by name."""
+    given = {name: x for name, x in every.items() if name in update.__annotations__}
+
+    def step() -> Any:
+        return update(**given)
+
+    return step
+
+
+def healthy_step(update: Callable[..., Any]) -> Callable[[], Any]:
+    """Add the program of which this is the step: weights, an optimiser, a dict that stays."""
+
+    def make() -> Any:
+        w = weights(3, name="w")
+        return bound(update, {"w": w, "opt": af.optim.SGD([w], lr=0.1), "box": {}})
+
+    make.__name__ = update.__name__
+    return healthy(make)
+
+
 @healthy
 def scalars_as_in_micrograd() -> Any:
     class Neuron:
@@ -131,35 +152,23 @@ def clipped_batches_that_are_shuffled() -> Any:
     return epoch
 
 
-@healthy
-def gradients_collected_over_four_parts() -> Any:
-    w = weights(3, name="w")
-    opt = af.optim.SGD([w], lr=0.1)
+@healthy_step
+def gradients_collected_over_four_parts(w: Any, opt: Any) -> Any:
+    opt.zero_grad()
+    for part in range(4):
+        loss = np.mean((X[part::4] @ w - T[part::4]) ** 2) / 4
+        loss.backward()
+    opt.step()
 
-    def step() -> None:
-        opt.zero_grad()
-        for part in range(4):
-            loss = np.mean((X[part::4] @ w - T[part::4]) ** 2) / 4
-            loss.backward()
+
+@healthy_step
+def gradients_collected_over_five_calls(w: Any, opt: Any, box: Any) -> Any:
+    k = box.get("n", 0) % 5
+    (np.mean((X[k::5] @ w - T[k::5]) ** 2) / 5).backward()
+    box["n"] = k + 1
+    if k == 4:
         opt.step()
-
-    return step
-
-
-@healthy
-def gradients_collected_over_five_calls() -> Any:
-    w = weights(3, name="w")
-    opt, turn = af.optim.SGD([w], lr=0.1), {"n": 0}
-
-    def step() -> None:
-        k = turn["n"] % 5
-        (np.mean((X[k::5] @ w - T[k::5]) ** 2) / 5).backward()
-        turn["n"] += 1
-        if turn["n"] % 5 == 0:
-            opt.step()
-            opt.zero_grad()
-
-    return step
+        opt.zero_grad()
 
 
 @healthy
@@ -235,22 +244,16 @@ def frozen_features_under_a_trained_head() -> Any:
     return descend(lambda: np.mean((np.tanh(X @ body) @ head - T) ** 2), head)
 
 
-@healthy
-def best_model_kept_and_learning_rate_lowered() -> Any:
-    w = weights(3, name="w")
-    opt, best, turn = af.optim.SGD([w], lr=0.2), {"loss": np.inf}, {"n": 0}
-
-    def step() -> None:
-        opt.zero_grad()
-        loss = np.mean((X @ w - T) ** 2)
-        loss.backward()
-        opt.step()
-        turn["n"] += 1
-        opt.lr = 0.2 / turn["n"]
-        if loss < best["loss"]:
-            best.update(loss=float(loss), w=w.value.copy())
-
-    return step
+@healthy_step
+def best_model_kept_and_learning_rate_lowered(w: Any, opt: Any, box: Any) -> Any:
+    opt.zero_grad()
+    loss = distance(w)
+    loss.backward()
+    opt.step()
+    box["n"] = box.get("n", 0) + 1
+    opt.lr = 0.2 / box["n"]
+    if loss < box.get("loss", np.inf):
+        box.update(loss=float(loss), w=w.value.copy())
 
 
 @healthy
@@ -268,30 +271,20 @@ def attack_on_an_image() -> Any:
     return step
 
 
-@healthy
-def gradients_alone() -> Any:
-    w = weights(3, name="w")
-
-    def gradient() -> Any:
-        np.mean((X @ w - T) ** 2).backward()
-        return w.grad
-
-    return gradient
+@healthy_step
+def gradients_alone(w: Any) -> Any:
+    distance(w).backward()
+    return w.grad
 
 
-@healthy
-def rows_of_a_jacobian_one_after_another() -> Any:
-    w = weights(3, name="w")
-
-    def rows() -> Any:
-        y, found = np.tanh(X[:2] @ w), []
-        for row in np.eye(2):
-            w.zero_grad()
-            y.backward(row)
-            found.append(w.grad)
-        return found
-
-    return rows
+@healthy_step
+def rows_of_a_jacobian_one_after_another(w: Any) -> Any:
+    y, found = np.tanh(X[:2] @ w), []
+    for row in np.eye(2):
+        w.zero_grad()
+        y.backward(row)
+        found.append(w.grad)
+    return found
 
 
 @healthy
@@ -346,17 +339,12 @@ def attention_whose_weights_are_normalised_twice_on_purpose() -> Any:
     return descend(loss, W)
 
 
-@healthy
-def ascent_on_a_likelihood() -> Any:
-    w = weights(3, name="w")
-
-    def step() -> None:
-        likelihood = np.mean(nn.log_softmax(np.stack([X @ w, -(X @ w)], axis=1))[np.arange(40), LABELS])
-        likelihood.backward()
-        w.value = w.value + 0.1 * w.grad
-        w.zero_grad()
-
-    return step
+@healthy_step
+def ascent_on_a_likelihood(w: Any) -> Any:
+    likelihood = np.mean(nn.log_softmax(np.stack([X @ w, -(X @ w)], axis=1))[np.arange(40), LABELS])
+    likelihood.backward()
+    w.value = w.value + 0.1 * w.grad
+    w.zero_grad()
 
 
 @healthy
@@ -465,18 +453,12 @@ def padding_that_is_not_attended_to() -> Any:
     return descend(loss, *block.parameters(), *head.parameters())
 
 
-@healthy
-def norm_of_the_gradient_that_is_looked_at_later() -> Any:
-    w, norms = weights(3, name="w"), []
-    opt = af.optim.SGD([w], lr=0.1)
-
-    def step() -> None:
-        opt.zero_grad()
-        np.mean((X @ w - T) ** 2).backward()
-        opt.step()
-        norms.append(af.optim.clip_grad_norm([w], np.inf))
-
-    return step
+@healthy_step
+def norm_of_the_gradient_that_is_looked_at_later(w: Any, opt: Any, box: Any) -> Any:
+    opt.zero_grad()
+    distance(w).backward()
+    opt.step()
+    box.setdefault("norms", []).append(af.optim.clip_grad_norm([w], np.inf))
 
 
 @healthy
@@ -668,16 +650,11 @@ for rescaled in (np.sign, lambda g: g / np.linalg.norm(g), lambda g: g / np.abs(
         return step
 
 
-@healthy
-def weights_kept_on_the_sphere() -> Any:
-    w = weights(3, name="w")
-
-    def step() -> None:
-        w.zero_grad()
-        np.mean((X @ w - T) ** 2).backward()
-        w.value = normalised(w.value - 0.05 * w.grad)
-
-    return step
+@healthy_step
+def weights_kept_on_the_sphere(w: Any) -> Any:
+    w.zero_grad()
+    distance(w).backward()
+    w.value = normalised(w.value - 0.05 * w.grad)
 
 
 @healthy
@@ -705,12 +682,7 @@ for derivative in (af.grad, af.jacobian, lambda f: lambda w: af.vjp(f, w)[1](1.0
         return step
 
 
-@healthy
-def steps_by_second_derivatives() -> Any:
-    w = weights(3, name="w")
-
-    def step() -> None:
-        gradient, curvature = af.grad(error)(w.value), af.hessian(error)(w.value)
-        w.value -= 0.01 * np.linalg.solve(curvature + np.eye(3), gradient)
-
-    return step
+@healthy_step
+def steps_by_second_derivatives(w: Any) -> Any:
+    gradient, curvature = af.grad(error)(w.value), af.hessian(error)(w.value)
+    w.value -= 0.01 * np.linalg.solve(curvature + np.eye(3), gradient)

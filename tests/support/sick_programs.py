@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from healthy_programs import descend, draw
+from healthy_programs import bound, descend, draw
 
 import autoflow as af
 from autoflow import nn
@@ -35,24 +35,15 @@ def model() -> tuple[Any, Any]:
     return w, lambda: np.mean((X @ w - X @ np.array([1.0, 2.0])) ** 2)
 
 
-def line() -> tuple[Any, Any, np.ndarray]:
-    """Its weights, their optimiser, and data, for programs that take batches."""
-    w = af.Variable([0.5, -0.5], name="w")
-    return w, af.optim.SGD([w], lr=0.01), draw(20, 2)
-
-
 def trained(kind: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A pair of steps of a line, of ``update(sick, w, loss)``, or with an optimiser, and a dict, as well."""
+    """A pair of steps of a line. ``update(sick, ...)`` asks by name for weights, loss, optimiser, data, and a dict that
+    stays."""
 
     def add(update: Callable[..., Any]) -> Callable[[bool], Any]:
         def make(sick: bool) -> Any:
             w, loss = model()
-            given = (sick, w, loss, af.optim.SGD([w], lr=0.05), {})[: update.__code__.co_argcount]
-
-            def step() -> None:
-                update(*given)
-
-            return step
+            opt = af.optim.SGD([w], lr=0.05)
+            return bound(update, {"sick": sick, "w": w, "loss": loss, "opt": opt, "X": draw(20, 2), "box": {}})
 
         return pair(kind)(make)
 
@@ -60,18 +51,30 @@ def trained(kind: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 @trained("accumulated")
-def no_zero_grad(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+def no_zero_grad(sick: bool, loss: Any, opt: Any) -> None:
     if not sick:
         opt.zero_grad()
     loss().backward()
     opt.step()
 
 
-@pair("no history")
-def detached(sick: bool) -> Any:
-    x = af.Variable([1.0, 2.0], name="x")
-    y = x.detach() if sick else x
-    return np.sum(y**2)
+FEW: list[tuple[Any, ...]] = [
+    # a finding, numbers in which it is, those of the twin, what is computed of them, and by the twin if not the same
+    ("nan value", [-1.0, 2.0], [1.0, 2.0], lambda x: np.sum(np.log(x))),
+    ("infinite value", [np.inf, 2.0], [1.0, 2.0], lambda x: np.sum(x * 2.0)),
+    ("infinite slope", [0.0, 4.0], [1e-12, 4.0], lambda x: np.sum(np.sqrt(x))),
+    ("underflow", np.float16([1, 2]), np.float32([1, 2]),
+     lambda x: np.sum(x * x.dtype.type(1e-4)) * x.dtype.type(1e-4) * x.dtype.type(1)),
+    ("no history", [1.0, 2.0], [1.0, 2.0], lambda x: np.sum(x.detach() ** 2), lambda x: np.sum(x**2)),
+    ("infinite value", [1.0, 800.0], [1.0, 800.0], lambda x: np.log(np.sum(np.exp(x))), af.special.logsumexp),
+    ("masked nan", [0.0, 4.0], [0.0, 4.0], lambda x: np.sum(np.where(x > 0, np.sqrt(x), 0.0)),
+     lambda x: np.sum(np.where(x > 0, np.sqrt(np.where(x > 0, x, 1.0)), 0.0))),
+]  # fmt: skip
+for kind, wrong, right, *computed in FEW:
+
+    @pair(kind)
+    def few_numbers(sick: bool, wrong: Any = wrong, right: Any = right, computed: Any = computed) -> Any:
+        return computed[0 if sick else -1](af.Variable(wrong if sick else right, name="x"))
 
 
 @pair("no history")
@@ -108,29 +111,19 @@ def only_constants(sick: bool) -> Any:
     return np.sum(x * 2)
 
 
-@pair("no backward")
-def nothing_done(sick: bool) -> Any:
-    x = af.Variable([1.0, 2.0], name="x")
-
-    def step() -> None:
-        loss = np.sum(x * x)
-        if not sick:
-            loss.backward()
-
-    return step
+@trained("no backward")
+def nothing_done(sick: bool, loss: Any) -> None:
+    value = loss()
+    if not sick:
+        value.backward()
 
 
-@pair("error")
-def mutable_parameter(sick: bool) -> Any:
-    w = af.Variable([1.0, 2.0], name="w")
-
-    def step() -> None:
-        np.sum(w * w).backward()
-        with af.set_grad_enabled(sick):
-            w[...] = w.value - 0.1 * w.grad
-        w.zero_grad()
-
-    return step
+@trained("error")
+def mutable_parameter(sick: bool, w: Any, loss: Any) -> None:
+    loss().backward()
+    with af.set_grad_enabled(sick):
+        w[...] = w.value - 0.1 * w.grad
+    w.zero_grad()
 
 
 @pair("overwritten")
@@ -144,47 +137,10 @@ def overwritten(sick: bool) -> Any:
 
 
 @pair("nan value")
-def logarithm(sick: bool) -> Any:
-    x = af.Variable([-1.0 if sick else 1.0, 2.0], name="x")
-    return np.sum(np.log(x))
-
-
-@pair("nan value")
 def data_with_a_gap(sick: bool) -> Any:
     X, w = draw(5, 2), af.Variable([1.0, 2.0], name="w")
     X[2, 1] = np.nan if sick else 1.0
     return np.mean((X @ w - 1.0) ** 2)
-
-
-@pair("infinite value")
-def infinite_parameter(sick: bool) -> Any:
-    w = af.Variable([np.inf if sick else 1.0, 2.0], name="w")
-    return np.sum(w * 2.0)
-
-
-@pair("infinite value")
-def overflow(sick: bool) -> Any:
-    x = af.Variable([1.0, 800.0], name="x")
-    return np.log(np.sum(np.exp(x))) if sick else af.special.logsumexp(x)
-
-
-@pair("masked nan")
-def other_branch(sick: bool) -> Any:
-    x = af.Variable([0.0, 4.0], name="x")
-    safe = x if sick else np.where(x > 0, x, 1.0)
-    return np.sum(np.where(x > 0, np.sqrt(safe), 0.0))
-
-
-@pair("infinite slope")
-def root_at_zero(sick: bool) -> Any:
-    x = af.Variable([0.0, 4.0], name="x")
-    return np.sum(np.sqrt(x) if sick else np.sqrt(x + 1e-12))
-
-
-@pair("underflow")
-def half_precision(sick: bool) -> Any:
-    x = af.Variable(np.array([1.0, 2.0], np.float16 if sick else np.float32), name="x")
-    return np.sum(x * x.dtype.type(1e-4)) * x.dtype.type(1e-4) * x.dtype.type(1.0)
 
 
 @pair("saturated")
@@ -282,7 +238,7 @@ def carried_state(sick: bool) -> Any:
 
 
 @trained("kept")
-def losses_kept(sick: bool, w: Any, loss: Any, opt: Any, box: Any) -> None:
+def losses_kept(sick: bool, loss: Any, opt: Any, box: Any) -> None:
     opt.zero_grad()
     value = loss()
     value.backward()
@@ -317,7 +273,7 @@ def no_part(sick: bool) -> Any:
 
 
 @trained("unmoved")
-def no_step(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+def no_step(sick: bool, loss: Any, opt: Any) -> None:
     opt.zero_grad()
     loss().backward()
     if not sick:
@@ -325,7 +281,7 @@ def no_step(sick: bool, w: Any, loss: Any, opt: Any) -> None:
 
 
 @trained("unmoved")
-def cleared_before_the_step(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+def cleared_before_the_step(sick: bool, loss: Any, opt: Any) -> None:
     if not sick:
         opt.zero_grad()
     loss().backward()
@@ -339,7 +295,7 @@ def cleared_before_the_step(sick: bool, w: Any, loss: Any, opt: Any) -> None:
 
 
 @trained("unmoved")
-def step_before_backward(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+def step_before_backward(sick: bool, loss: Any, opt: Any) -> None:
     opt.zero_grad()
     value = loss()
     for do in (opt.step, value.backward) if sick else (value.backward, opt.step):
@@ -393,7 +349,7 @@ def name_of_a_loop(sick: bool, w: Any, loss: Any) -> None:
 
 
 @trained("repeated")
-def backward_twice(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+def backward_twice(sick: bool, loss: Any, opt: Any) -> None:
     opt.zero_grad()
     value = loss()
     value.backward()
@@ -403,7 +359,7 @@ def backward_twice(sick: bool, w: Any, loss: Any, opt: Any) -> None:
 
 
 @trained("kept")
-def running_sum(sick: bool, w: Any, loss: Any, opt: Any, box: Any) -> None:
+def running_sum(sick: bool, loss: Any, opt: Any, box: Any) -> None:
     opt.zero_grad()
     value = loss()
     value.backward()
@@ -423,7 +379,7 @@ def parameter_behind_a_cut(sick: bool) -> Any:
 
 
 @trained("no history")
-def loss_wrapped_again(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+def loss_wrapped_again(sick: bool, loss: Any, opt: Any) -> None:
     opt.zero_grad()
     value = loss()
     (af.Variable(float(value)) if sick else value).backward()
@@ -494,7 +450,7 @@ def list_of_results(sick: bool) -> Any:
 
 
 @trained("kept")
-def moving_average(sick: bool, w: Any, loss: Any, opt: Any, box: Any) -> None:
+def moving_average(sick: bool, loss: Any, opt: Any, box: Any) -> None:
     opt.zero_grad()
     value = loss()
     value.backward()
@@ -503,7 +459,7 @@ def moving_average(sick: bool, w: Any, loss: Any, opt: Any, box: Any) -> None:
 
 
 @trained("growing")
-def sum_of_all_losses(sick: bool, w: Any, loss: Any, opt: Any, box: Any) -> None:
+def sum_of_all_losses(sick: bool, loss: Any, opt: Any, box: Any) -> None:
     opt.zero_grad()
     if not sick:
         box.clear()
@@ -650,7 +606,7 @@ def wrapped_in_a_constant(sick: bool) -> Any:
 
 
 @trained("no history")
-def backward_of_a_number(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+def backward_of_a_number(sick: bool, loss: Any, opt: Any) -> None:
     opt.zero_grad()
     value = loss()
     (value.item() if sick else value).backward()
@@ -658,7 +614,7 @@ def backward_of_a_number(sick: bool, w: Any, loss: Any, opt: Any) -> None:
 
 
 @trained("no history")
-def backward_of_an_accuracy(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+def backward_of_an_accuracy(sick: bool, w: Any, opt: Any) -> None:
     opt.zero_grad()
     p = nn.sigmoid(draw(20, 2) @ w)
     (np.mean(p > 0.5) if sick else np.mean(p)).backward()
@@ -666,7 +622,7 @@ def backward_of_an_accuracy(sick: bool, w: Any, loss: Any, opt: Any) -> None:
 
 
 @trained("no history")
-def a_variable_of_the_loss(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+def a_variable_of_the_loss(sick: bool, loss: Any, opt: Any) -> None:
     opt.zero_grad()
     value = loss()
     (af.Variable(value) if sick else value).backward()
@@ -680,14 +636,14 @@ def signs_as_activation(sick: bool) -> Any:
 
 
 @trained("infinite slope")
-def root_of_a_perfect_fit(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+def root_of_a_perfect_fit(sick: bool, w: Any, opt: Any) -> None:
     opt.zero_grad()
     np.sqrt(np.mean((w - (w.value if sick else 9.0)) ** 2)).backward()
     opt.step()
 
 
 @trained("accumulated")
-def no_zero_grad_around_a_checkpoint(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+def no_zero_grad_around_a_checkpoint(sick: bool, w: Any, opt: Any) -> None:
     if not sick:
         opt.zero_grad()
     np.mean((af.checkpoint(lambda w: np.tanh(w * 2.0))(w) - 1.0) ** 2).backward()
@@ -704,21 +660,16 @@ def layers_of_equal_weights(sick: bool) -> Any:
     return descend(lambda: nn.mse_loss(net(draw(20, 2)), draw(20, 1, seed=1)), *net.parameters())
 
 
-@pair("rebound")
-def items_of_a_dict(sick: bool) -> Any:
-    w, loss = model()
-    parameters = {"w": w}
-
-    def step() -> None:
-        loss().backward()
-        for name, p in parameters.items():
-            if sick:
-                parameters[name] = p - 0.1 * p.grad
-            else:
-                p.value = p.value - 0.1 * p.grad
-                p.zero_grad()
-
-    return step
+@trained("rebound")
+def items_of_a_dict(sick: bool, w: Any, loss: Any, box: Any) -> None:
+    box.setdefault("w", w)
+    loss().backward()
+    for name, p in box.items():
+        if sick:
+            box[name] = p - 0.1 * p.grad
+        else:
+            p.value = p.value - 0.1 * p.grad
+            p.zero_grad()
 
 
 LABELS = np.arange(20) % 3
@@ -780,7 +731,7 @@ def clip_after_step(sick: bool, w: Any, loss: Any, opt: Any) -> None:
 
 
 @trained("repeated")
-def two_steps(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+def two_steps(sick: bool, loss: Any, opt: Any) -> None:
     opt.zero_grad()
     loss().backward()
     opt.step()
@@ -788,49 +739,34 @@ def two_steps(sick: bool, w: Any, loss: Any, opt: Any) -> None:
         opt.step()
 
 
-@pair("cleared")
-def zero_grad_in_the_accumulation(sick: bool) -> Any:
-    w, opt, X = line()
+@trained("cleared")
+def zero_grad_in_the_accumulation(sick: bool, w: Any, opt: Any, X: Any) -> None:
+    opt.zero_grad()
+    for k in range(4):
+        if sick:
+            opt.zero_grad()
+        (np.mean((X[k::4] @ w - 1.0) ** 2) / 4).backward()
+    opt.step()
 
-    def step() -> None:
-        opt.zero_grad()
-        for k in range(4):
-            if sick:
-                opt.zero_grad()
-            (np.mean((X[k::4] @ w - 1.0) ** 2) / 4).backward()
+
+@trained("accumulated")
+def zero_grad_outside_of_the_batches(sick: bool, w: Any, opt: Any, X: Any) -> None:
+    opt.zero_grad()
+    for k in range(4):
+        if not sick:
+            opt.zero_grad()
+        np.mean((X[k::4] @ w - 1.0) ** 2).backward()
         opt.step()
 
-    return step
 
-
-@pair("accumulated")
-def zero_grad_outside_of_the_batches(sick: bool) -> Any:
-    w, opt, X = line()
-
-    def step() -> None:
-        opt.zero_grad()
-        for k in range(4):
-            if not sick:
-                opt.zero_grad()
-            np.mean((X[k::4] @ w - 1.0) ** 2).backward()
-            opt.step()
-
-    return step
-
-
-@pair("accumulated")
-def by_hand_without_zero_grad_in_batches(sick: bool) -> Any:
-    w, _, X = line()
-
-    def step() -> None:
-        for k in range(4):
-            np.mean((X[k::4] @ w - 1.0) ** 2).backward()
-            w.value = w.value - 0.01 * w.grad
-            if not sick:
-                w.zero_grad()
-        w.zero_grad()
-
-    return step
+@trained("accumulated")
+def by_hand_without_zero_grad_in_batches(sick: bool, w: Any, X: Any) -> None:
+    for k in range(4):
+        np.mean((X[k::4] @ w - 1.0) ** 2).backward()
+        w.value = w.value - 0.01 * w.grad
+        if not sick:
+            w.zero_grad()
+    w.zero_grad()
 
 
 @pair("growing")
@@ -856,20 +792,15 @@ def hidden_state_over_batches(sick: bool) -> Any:
     return epoch
 
 
-@pair("growing")
-def sum_of_losses_over_batches(sick: bool) -> Any:
-    w, opt, X = line()
-
-    def epoch() -> None:
-        total = 0.0
-        for k in range(4):
-            loss = np.mean((X[k::4] @ w - 1.0) ** 2)
-            total += loss
-            opt.zero_grad()
-            (total if sick else loss).backward()
-            opt.step()
-
-    return epoch
+@trained("growing")
+def sum_of_losses_over_batches(sick: bool, w: Any, opt: Any, X: Any) -> None:
+    total = 0.0
+    for k in range(4):
+        loss = np.mean((X[k::4] @ w - 1.0) ** 2)
+        total += loss
+        opt.zero_grad()
+        (total if sick else loss).backward()
+        opt.step()
 
 
 @pair("dead")
@@ -1047,7 +978,7 @@ def full_of_a_parameter(sick: bool) -> Any:
 
 
 @trained("unmoved")
-def no_step_and_cleared_late(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+def no_step_and_cleared_late(sick: bool, loss: Any, opt: Any) -> None:
     value = loss()
     opt.zero_grad()
     value.backward()
@@ -1084,7 +1015,7 @@ def value_between_two_networks(sick: bool) -> Any:
 
 
 @trained("learning rate")
-def rate_that_is_0_after_the_first_step(sick: bool, w: Any, loss: Any, opt: Any, box: Any) -> None:
+def rate_that_is_0_after_the_first_step(sick: bool, loss: Any, opt: Any, box: Any) -> None:
     opt.zero_grad()
     loss().backward()
     opt.step()
