@@ -256,17 +256,14 @@ def each(x, y):
 
 
 CALLED_BACK = {  # what runs a function of the user's for its own purposes -> the operations of the function
-    "sum(map(square, xs))": ["x*x", "y*y"],
-    "functools.reduce(operator.add, map(square, xs))": ["x*x", "y*y"],
-    "sum(sorted(map(lambda v: v * 4.0, xs), key=float))": ["x*4", "y*4"],
-    "sum(each(*xs))": ["x*2", "y*2"],
+    "sum(map(square, xs))": ["x*x", "y*y"], "functools.reduce(operator.add, map(square, xs))": ["x*x", "y*y"],
+    "sum(sorted(map(lambda v: v * 4.0, xs), key=float))": ["x*4", "y*4"], "sum(each(*xs))": ["x*2", "y*2"],
     "asyncio.run(both(*xs))": ["x*3", "y*3"],
     "sum(squares)": ["x*x", "y*y"],  # what was made before has the function's name no more
-    "functools.reduce(operator.add, squares)": ["x*x", "y*y"],
-    "add_up(squares)": ["x*x", "y*y"],
+    "functools.reduce(operator.add, squares)": ["x*x", "y*y"], "add_up(squares)": ["x*x", "y*y"],
     "sum(map(table['square'], xs))": ["x*x", "y*y"],
     "max([next(squares), next(squares)], key=lambda v: float(v * 9.0))": ["y*y"],
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("call", CALLED_BACK)
