@@ -72,14 +72,8 @@ def test_the_result_is_z_or_ans():
     assert af.grad(exp)(1.0) == np.exp(1.0)
 
 
-class Thing:
-    """Something that no array can be made of."""
-
-    factor = 2.0
-
-
 OTHERS = {
-    "f": lambda t: t * 2.0, "mode": "double", "nothing": None, "thing": Thing(), "table": {"factor": 2.0},
+    "f": lambda t: t * 2.0, "mode": "double", "nothing": None, "thing": object(), "table": {"factor": 2.0},
     "shape": (2,), "mask": np.array([True, False]), "kind": np.float64, "n": 3,
 }  # fmt: skip
 
