@@ -140,7 +140,8 @@ def test_what_is_said(name):
 READERS = {  # of a Variable's numbers, past all that could be asked
     "full of an entry": lambda w: np.full(3, w[0]), "full": lambda w: np.full(3, w), "asarray": np.asarray,
     "array": lambda w: np.array(w), "written": lambda w: written(w), "math": lambda w: np.ones(3) * math.sin(w[0]),
-    "pad": lambda w: np.pad(np.ones(1), 1, constant_values=w[0]), "drawn": lambda w: drawn(w),
+    "pad": lambda w: np.pad(np.ones(1), 1, constant_values=w[0]),
+    "drawn": lambda w: np.random.default_rng(0).normal(w, 1.0),
 }  # fmt: skip
 
 
@@ -149,11 +150,6 @@ def written(w):
     out = np.zeros(3)
     out[:] = w
     return out
-
-
-def drawn(w):
-    """With a mean."""
-    return np.random.default_rng(0).normal(w, 1.0)
 
 
 @pytest.mark.parametrize("form", ["a function", "a step", "a step that clears late"])
@@ -166,18 +162,13 @@ def test_numbers_of_variables_from_outside_are_found_where_they_are_read(name, f
         return np.sum(READERS[name](w) * v) + np.sum(w**2)
 
     def step():
+        z = loss() if form == "a step that clears late" else None
         opt.zero_grad()
-        loss().backward()
-        opt.step()
-
-    def step_that_clears_late():
-        z = loss()
-        opt.zero_grad()
-        z.backward()
+        (loss() if z is None else z).backward()
         opt.step()
 
     before = w.value.copy()
-    found = af.diagnose({"a function": loss, "a step": step}.get(form, step_that_clears_late))
+    found = af.diagnose(loss if form == "a function" else step)
     assert found.kinds == ("lost",), str(found)
     np.testing.assert_array_equal(w.value, before)
     assert np.shares_memory(w.value, np.asarray(w))
@@ -242,18 +233,14 @@ def test_steps_of_a_fixed_length_are_told_from_rounded_ones(dtype, scale):
             loss = np.mean((inputs @ slope - targets) ** 2)
             loss.backward()
             g = slope.grad
-            slope.value = (slope.value + (0.01 * g / np.linalg.norm(g) if is_fixed else 1e-3 / scale**2 * g)).astype(
-                g.dtype
-            )
+            move = 0.01 * g / np.linalg.norm(g) if is_fixed else 1e-3 / scale**2 * g
+            slope.value = (slope.value + move).astype(g.dtype)
 
         assert af.diagnose(step).kinds == (() if is_fixed else ("uphill",))
 
 
 def test_errors_of_the_program_stay_its_own():
-    class Model:
-        """It has no backward."""
-
-    for wrong in (lambda: [].backward, lambda: Model().forward, lambda: np.sum(af.Variable([1.0])).nothing):
+    for wrong in (lambda: [].backward, lambda: object().forward, lambda: np.sum(af.Variable([1.0])).nothing):
         with pytest.raises(AttributeError):
             af.diagnose(lambda wrong=wrong: (np.sum(af.Variable([1.0])).backward(), wrong()))
         with pytest.raises(AttributeError):
