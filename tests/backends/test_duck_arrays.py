@@ -9,14 +9,7 @@ import pytest
 
 import autoflow as af
 from autoflow.backends import NODE_TYPES
-from autoflow.backends.duck_arrays import (
-    OPERATORS,
-    QUESTIONS,
-    UNARY,
-    DuckArray,
-    Registration,
-    store_results,
-)
+from autoflow.backends.duck_arrays import OPERATORS, QUESTIONS, UNARY, DuckArray, Registration, store_results
 from autoflow.backends.registry import NodeClass, families_changed
 
 ALONE = """

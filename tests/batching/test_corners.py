@@ -152,13 +152,10 @@ def test_results_that_examples_share_are_arrays_of_their_own():
 
 
 WRITES = {
-    "a number": lambda y, e: y.__setitem__(0, e),
-    "all of it": lambda y, e: y.fill(e),
-    "add": lambda y, e: y.__iadd__(e),
-    "at": lambda y, e: np.add.at(y, [0], e),
-    "copyto": np.copyto,
+    "a number": lambda y, e: y.__setitem__(0, e), "all of it": lambda y, e: y.fill(e),
+    "add": lambda y, e: y.__iadd__(e), "at": lambda y, e: np.add.at(y, [0], e), "copyto": np.copyto,
     "a mask": lambda y, e: y.__setitem__(e > 2, 5.0),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)

@@ -14,6 +14,8 @@ from unittest import mock
 import numpy as np
 import pytest
 from by_loop import by_loop, difference, expressions, outcome
+from calls import ARRAY_METHODS, CALLS, UFUNC_METHODS, VARIANT_CALLS
+from support import NIGHTLY
 from vmap_calls import EXPRESSIONS
 
 import autoflow as af
@@ -248,3 +250,29 @@ def test_what_all_examples_share_is_what_was_given():
         for c in (copy.deepcopy(given), given, copy.deepcopy(given)):
             for found in (af.vmap(f, (0, None), loop="allow")(X, c), af.vmap(f, loop="allow")(X, c=c)):
                 np.testing.assert_array_equal(found, X * (2.0 if c is given else 1.0))
+
+
+EVERY = {f"{name} {k}": each for calls in (CALLS, ARRAY_METHODS, UFUNC_METHODS, VARIANT_CALLS)
+         for name, of_one in calls.items() for k, each in enumerate(of_one)}  # fmt: skip
+
+
+@pytest.mark.parametrize("size", [2, 3, 4] if NIGHTLY else [2, 3])
+@pytest.mark.parametrize("first", ["zeros", "the middle"])
+def test_numbers_of_the_first_call_decide_nothing(first, size):
+    """Of all calls: a form may be right for numbers that are equal, and wrong for later ones."""
+    wrong, tried = [], 0
+    for name, each in EVERY.items():
+        rng = np.random.default_rng(1)
+        values = [np.asarray(rng.uniform(*each.domain, (size, *shape))) for shape in each.shapes]
+        alike = [np.full_like(v, 0.0 if first == "zeros" else np.mean(each.domain)) for v in values]
+        with mock.patch.dict(looping.KNOWN, clear=True), np.errstate(all="ignore"):
+            f = af.vmap(lambda *xs, each=each: each.function(*xs), loop="allow")
+            try:
+                f(*alike)
+                found = f(*values)
+            except Exception:  # not for these numbers, or of other dtypes for some: test_composed has its values
+                continue
+        tried += 1
+        wrong += [name] if difference(np.asarray(found), by_loop(each.function, *values), 1e-12) else []
+    assert wrong == []
+    assert tried > 300

@@ -3,10 +3,7 @@
 Values, gradients through the vmap (the nodes are inside), and gradients of each example (they are outside).
 """
 
-from __future__ import annotations
-
 import warnings
-from typing import Any
 
 import numpy as np
 import pytest
@@ -29,10 +26,10 @@ ROWS = rows(scipys=False)
 EVERY = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 
 
-def telling(row: Any) -> int:
+def telling(row):
     """The example that says most in one: shapes that differ, many axes, nothing empty."""
 
-    def score(k: int) -> tuple[Any, ...]:
+    def score(k):
         shapes = [shape for shape in examples_of(row)[k].shapes if shape is not None]
         return 0 not in sum(shapes, ()), len({len(shape) for shape in shapes}), sum(map(len, shapes))
 
@@ -42,7 +39,7 @@ def telling(row: Any) -> int:
 class Batch:
     """A row's example, several times with other numbers."""
 
-    def __init__(self, row: Any, number: int, dtype: str = "float64") -> None:
+    def __init__(self, row, number, dtype="float64"):
         self.case = Case(row, examples_of(row)[number])
         self.live = self.case.live
         made = [
@@ -50,20 +47,20 @@ class Batch:
         ]
         self.examples = [[as_dtype(x, y, dtype) for x, y in zip(*pair, strict=True)] for pair in made]
 
-    def arguments(self, mapped: tuple[int, ...]) -> list[list[Any]]:
+    def arguments(self, mapped):
         """The operands of each example: those that are not mapped are the first one's."""
         return [[x if k in mapped else self.examples[0][k] for k, x in enumerate(xs)] for xs in self.examples]
 
-    def stacked(self, mapped: tuple[int, ...], axes: tuple[Any, ...]) -> list[Any]:
+    def stacked(self, mapped, axes):
         """The operands of all examples: stacked along their axis, or the first one's."""
         every = zip(*self.arguments(mapped), strict=True)
         return [xs[0] if a is None else np.stack(xs, a) for xs, a in zip(every, axes, strict=True)]
 
-    def axes(self, mapped: tuple[int, ...], last: bool) -> tuple[Any, ...]:
+    def axes(self, mapped, last):
         """Which axis of each operand is the batch: the first or the last."""
         return tuple([(-1 if last else 0) if k in mapped else None for k, _ in enumerate(self.examples[0])])
 
-    def mappings(self) -> list[tuple[int, ...]]:
+    def mappings(self):
         """Which operands have a batch: all, or one alone; of elementwise rows, which are alike, by day one in turn."""
         there = [k for k, x in enumerate(self.examples[0]) if x is not None]
         alone = [(k,) for k in there[:3] if len(there) > 1]
@@ -71,29 +68,29 @@ class Batch:
             alone = alone[len(self.case.row.name) % len(there) :][:1]
         return [tuple(there), *alone]
 
-    def value(self, *xs: Any) -> Any:
+    def value(self, *xs):
         return self.case.run(list(xs))
 
-    def loss(self, *xs: Any) -> Any:
+    def loss(self, *xs):
         """A number, to which every element of the value contributes in its own way."""
         return np.real(np.sum(self.case.loss(self.case.run(list(xs)))))
 
 
-def as_dtype(x: Any, y: Any, dtype: str) -> Any:
+def as_dtype(x, y, dtype):
     """An operand in that dtype, with y as the imaginary part; None and booleans as they are."""
     if x is None or x.dtype.kind != "f":
         return x
     return (x + 1j * y if np.dtype(dtype).kind == "c" else x).astype(dtype)
 
 
-def close(ours: Any, theirs: Any, what: str, order: int = 0) -> None:
+def close(ours, theirs, what, order=0):
     """Equal up to rounding: products of a whole batch add up in another order."""
     assert ours.dtype == theirs.dtype, f"{what}: {ours.dtype}, not {theirs.dtype}"
     same = (ours == theirs) | ((ours != ours) & (theirs != theirs))
     assert_close(np.where(same, 0, ours), np.where(same, 0, theirs), tolerance_of([theirs], 1) / 100, what)
 
 
-def check(row: Any, number: int, dtype: str = "float64", last: bool = False) -> None:
+def check(row, number, dtype="float64", last=False):
     batch = Batch(row, number, dtype)
     for mapped in batch.mappings():
         try:
@@ -104,7 +101,7 @@ def check(row: Any, number: int, dtype: str = "float64", last: bool = False) -> 
         check_mapping(batch, mapped, batch.axes(mapped, last), expected)
 
 
-def check_mapping(batch: Batch, mapped: tuple[int, ...], axes: tuple[Any, ...], expected: list[Any]) -> None:
+def check_mapping(batch, mapped, axes, expected):
     given, single = batch.stacked(mapped, axes), batch.arguments(mapped)
     close(vmap(batch.value, axes)(*given), np.stack(expected), f"values, {axes}")
     slope = af.grad(batch.loss, tuple(batch.live), allow_unused=True)
@@ -120,7 +117,7 @@ def check_mapping(batch: Batch, mapped: tuple[int, ...], axes: tuple[Any, ...], 
         close(ours, right, f"gradient of the sum, operand {batch.live[k]}, {axes}")
 
 
-def quietly(row: Any) -> Any:
+def quietly(row):
     """Only rows of LOOPED may warn of a loop."""
     warnings.simplefilter("ignore" if row.name in LOOPED else "error", LoopWarning)
 
@@ -138,7 +135,7 @@ def test_every_example_of_a_row_has_its_form(row: Any) -> None:
 
 @pytest.mark.thorough
 @EVERY
-def test_row(row: Any) -> None:
+def test_row(row):
     with np.errstate(all="ignore"), warnings.catch_warnings():
         quietly(row)
         check(row, telling(row))
@@ -146,7 +143,7 @@ def test_row(row: Any) -> None:
 
 @pytest.mark.nightly
 @EVERY
-def test_row_on_all_examples(row: Any) -> None:
+def test_row_on_all_examples(row):
     with np.errstate(all="ignore"), warnings.catch_warnings():
         quietly(row)
         for number in range(len(examples_of(row))):
@@ -156,7 +153,7 @@ def test_row_on_all_examples(row: Any) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize(("dtype", "some"), [("float32", 2), ("complex128", -2), ("float64", 1)])
 @EVERY
-def test_row_in_other_dtypes_and_along_the_last_axis(row: Any, dtype: str, some: int) -> None:
+def test_row_in_other_dtypes_and_along_the_last_axis(row, dtype, some):
     """In every second example from the first one on, or from the last."""
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("error", np.exceptions.ComplexWarning)
@@ -167,19 +164,19 @@ def test_row_in_other_dtypes_and_along_the_last_axis(row: Any, dtype: str, some:
 
 @pytest.mark.nightly
 @EVERY
-def test_second_derivatives_of_a_row(row: Any) -> None:
+def test_second_derivatives_of_a_row(row):
     with np.errstate(all="ignore"), warnings.catch_warnings():
         quietly(row)
         for number in range(len(examples_of(row))):
             check_second(Batch(row, number))
 
 
-def check_second(batch: Batch) -> None:
+def check_second(batch):
     """The gradient of Σ |gradient|² of each example, and of their sum."""
     mapped = batch.mappings()[0]
     axes, live = batch.axes(mapped, False), tuple(batch.live)
 
-    def size(*xs: Any) -> Any:
+    def size(*xs):
         slopes = af.grad(batch.loss, live, allow_unused=True)(*xs)
         return sum([np.sum(np.abs(g) ** 2) for g in slopes])
 

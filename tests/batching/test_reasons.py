@@ -119,17 +119,14 @@ REASONS = [  # the reason, the function, and the batch
     ("a node written into an array of plain numbers", after(lambda z, x: z.__setitem__(0, NODE)), X),
     ("a function that finds an array of one example",
      lambda x: function(lambda ctx, y: x, lambda ctx, g: g).apply(np.ones(3)), X),
-    ("warnings that are recorded", recording, X),
-    ("np.seterrcall", listening, X),
+    ("warnings that are recorded", recording, X), ("np.seterrcall", listening, X),
     ("the length of a text", lambda x: x.dtype.itemsize * 1.0, np.array(["a", "bcd"])),
-    ("the length of a number", lambda x: x * len(x), X[0]),
-    ("iteration over a number", lambda x: sum([*x]), X[0]),
+    ("the length of a number", lambda x: x * len(x), X[0]), ("iteration over a number", lambda x: sum([*x]), X[0]),
     ("a question about memory", lambda x: x * np.shares_memory(x, x[1:]), X),
     ("what out= keeps where where=", after(lambda z, x: np.clip(x, 0.0, 2.0, out=z, where=x > 0)), X),
     ("a result written into an array that may be shared", lambda x: np.sin(x, out=np.zeros(3)), X),
     ("a result written into an array that may be shared", lambda x: np.cumsum(x, out=np.zeros(3)), X),
-    ("out= of another dtype than the result's", cumulated, X),
-    ("out= of another dtype than the result's", half_sum, X),
+    ("out= of another dtype than the result's", cumulated, X), ("out= of another dtype than the result's", half_sum, X),
     ("TypeError in add", lambda x: np.add(x, 0.5, out=x.astype(int)), X),
     ("TypeError in add", lambda x: np.add(np.ones((2, 3)), x, out=x * 1.0), X),
     ("TypeError in setitem", lambda x: x.sum().__setitem__(..., 1.0), X),
@@ -141,8 +138,7 @@ REASONS = [  # the reason, the function, and the batch
     ("np.put into an array", after(lambda z, x: np.put(z, [0], x[0]), zeros), X),
     ("np.put into an array", lambda x: (np.put(x.sum(), [0], 1.0), x)[1], X),
     ("a write into an array that all examples share", after(lambda z, x: np.add.at(z, [0], x[0]), zeros), X),
-    ("Error in matmul", lambda x: np.matmul(x, x[0]), X),
-    ("Error in matmul", lambda x: np.matmul(x[0], x), X),
+    ("Error in matmul", lambda x: np.matmul(x, x[0]), X), ("Error in matmul", lambda x: np.matmul(x[0], x), X),
     ("ValueError in tensordot", lambda x: np.tensordot(x, x.T, 2), M),
     ("ValueError in transpose", lambda x: np.transpose(x, (0,)), M),
     ("ZeroDivisionError for one example", lambda x: x * (1 // (type(x).__name__ != "ndarray")), X),
@@ -150,19 +146,16 @@ REASONS = [  # the reason, the function, and the batch
     ("if, and, or, not, while", lambda x: x if x[0] > 0 else -x, X),
     ("if, and, or, not, while", lambda x: x if x[0] > -9 else -x, X),
     ("if, and, or, not, while", lambda x: (KEPT.append(1.0), x if x[0] > 0 else -x)[1], X),
-    ("x[mask], whose length", lambda x: np.sum(x[x > 0]), X),
-    ("IndexError in getitem", lambda x: x[0, 0], X),
+    ("x[mask], whose length", lambda x: np.sum(x[x > 0]), X), ("IndexError in getitem", lambda x: x[0, 0], X),
     ("an index with too many axes", lambda x: x[[0], [0]], X),
     ("an index with too many axes", lambda x: x[np.bool_(True)], X),
     ("sliding_window_view(writeable=True)",
      lambda x: np.lib.stride_tricks.sliding_window_view(x * 1, 2, writeable=True) * 1, X),
-    ("x.view(dtype)", lambda x: x.view(np.int64), X),
-    ("x.view(dtype)", lambda x: x.view(dtype=np.int64), X),
+    ("x.view(dtype)", lambda x: x.view(np.int64), X), ("x.view(dtype)", lambda x: x.view(dtype=np.int64), X),
     ("ValueError in add", after(lambda z, x: z.__iadd__(np.ones((2, 3)))), X),
     ("ValueError in setitem", after(lambda z, x: z.__setitem__(slice(0), np.ones((2, 0)))), X),
     ("ValueError in setitem", after(lambda z, x: z.__setitem__(slice(None), np.ones((2, 3)))), X),
-    ("AttributeError at", lambda x: x.backward(), X),
-    (f" at {__file__}", lambda x: af.grad(lambda v: v * 1.0)(x), X),
+    ("AttributeError at", lambda x: x.backward(), X), (f" at {__file__}", lambda x: af.grad(lambda v: v * 1.0)(x), X),
 ]  # fmt: skip
 
 
@@ -435,8 +428,7 @@ def test_a_primitive_that_fills_an_array_and_looks_at_numbers_in_its_derivative(
 SQUARE = X[[0, 1, 0]] + np.eye(3)
 # What a derivative of the user's own does with the seed, which all examples share; and whether that needs no loop.
 OF_A_SEED = {
-    "a number": (lambda g, x: float(g) * x, True),
-    "a question": (lambda g, x: x if g > 0 else -x, True),
+    "a number": (lambda g, x: float(g) * x, True), "a question": (lambda g, x: x if g > 0 else -x, True),
     "an array": (lambda g, x: np.asarray(g) * x, True),
     "an array of its own": (lambda g, x: (np.asarray(g).fill(7.0), x * float(g))[1], True),
     "a product": (lambda g, x: np.dot(g, x), True),
@@ -446,7 +438,7 @@ OF_A_SEED = {
     "a write at places": (lambda g, x: np.add.at(z := np.ones(3) * g, np.argsort(x)[:1], 7.0) or z, False),
     "in place": (lambda g, x: (np.ones(3) * g).__iadd__(x), False),
     "in place, with a number": (lambda g, x: (np.ones(3) * g).__iadd__(x[0]), False),
-}
+}  # fmt: skip
 
 
 def overwritten(z, new):
@@ -491,10 +483,8 @@ AT_ONCE = {
     "a dict with an example in it": lambda x: np.sum(np.ones(3), where=x > 0),
     "astype that copies nothing": lambda x: x.astype(float, copy=False),
     "astype to another order": lambda x: np.outer(x, x).astype(float, order="F", copy=False),
-    "a power of an array": lambda x: x ** np.arange(3),
-    "a power by an array": lambda x: 2.0**x,
-    "own truth": lambda x: x * bool(np.shape(x)),
-    "astype copies": after(lambda z, x: z.astype(float).fill(7.0)),
+    "a power of an array": lambda x: x ** np.arange(3), "a power by an array": lambda x: 2.0**x,
+    "own truth": lambda x: x * bool(np.shape(x)), "astype copies": after(lambda z, x: z.astype(float).fill(7.0)),
     "astype copies for another order": after(
         lambda z, x: z.astype(float, order="F", copy=False).fill(7.0), lambda x: np.outer(x, x)
     ),
@@ -515,7 +505,7 @@ AT_ONCE = {
     "dtype= of a ufunc": lambda x: np.add(x, 1.0, dtype=np.float32, casting="same_kind"),
     "weights": lambda x: np.quantile(np.outer(x, x), 0.3, axis=0, weights=np.abs(X[0]), method="inverted_cdf"),
     "a write that is differentiated": lambda x: af.grad(lambda v: np.sum(two_first(v, x) ** 2))(x),
-}
+}  # fmt: skip
 
 
 def two_first(v, x):

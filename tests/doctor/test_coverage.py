@@ -1,11 +1,8 @@
 """Coverage of gradients: each line of a program has the state that it should have."""
 
-from __future__ import annotations
-
 import contextlib
 import runpy
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -39,14 +36,14 @@ print("printed", *sys.argv[1:])
 
 
 @pytest.fixture
-def program(tmp_path: Path) -> Path:
+def program(tmp_path):
     """The program in a file."""
     path = tmp_path / "model.py"
     path.write_text(PROGRAM, encoding="utf-8")
     return path
 
 
-def test_each_line_has_its_state(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_line_has_its_state(program, capsys):
     assert main(["--coverage", str(program), "--fail-under", "10", "--", "word"]) == 0
     shown = capsys.readouterr().out.splitlines()
     assert shown[0].split()[0] == "printed"
@@ -265,7 +262,7 @@ sys.exit(0)
 
 @pytest.mark.parametrize("name", OTHERS)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_other_programs(name: str, tmp_path: Path) -> None:
+def test_other_programs(name, tmp_path):
     path = tmp_path / "model.py"
     path.write_text(HEAD + OTHERS[name], encoding="utf-8")
     stops, seen, logs = (ValueError, SystemExit, af.errors.StaleValueError), Coverage(), []
@@ -284,7 +281,7 @@ def test_other_programs(name: str, tmp_path: Path) -> None:
     assert rows[3][2] == f"# {seen.percent(str(path)):.0f} %"
 
 
-def test_a_program_of_several_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_program_of_several_files(tmp_path, capsys):
     (tmp_path / "layers_of_it.py").write_text("import numpy as np\ndef f(x):\n    return np.round(x) + x\n")
     path = tmp_path / "model.py"
     path.write_text(f"from layers_of_it import f\n{HEAD}np.sum(f(w)).backward()\n", encoding="utf-8")
@@ -300,7 +297,7 @@ def test_a_program_of_several_files(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "there is no program" in capsys.readouterr().err
 
 
-def test_a_program_that_stops_is_shown_and_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_program_that_stops_is_shown_and_fails(tmp_path, capsys):
     path = tmp_path / "model.py"
     path.write_text(HEAD + OTHERS["overwritten"], encoding="utf-8")
     assert main(["--coverage", str(path)]) == 1
@@ -312,7 +309,7 @@ def test_a_program_that_stops_is_shown_and_fails(tmp_path: Path, capsys: pytest.
     capsys.readouterr()
 
 
-def test_a_bound_and_a_page(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_bound_and_a_page(program, capsys):
     page = program.with_suffix(".html")
     assert main(["--coverage", str(program), "--html", str(page), "--fail-under", "50"]) == 1
     text = page.read_text(encoding="utf-8")
@@ -322,7 +319,7 @@ def test_a_bound_and_a_page(program: Path, capsys: pytest.CaptureFixture[str]) -
     capsys.readouterr()
 
 
-def test_a_kink_in_single_precision(tmp_path: Path) -> None:
+def test_a_kink_in_single_precision(tmp_path):
     file, seen = tmp_path / "kink.py", Coverage()
     text = "x = af.Variable(np.float32([1.0, 0.0]))\nnp.sum(np.maximum(x, np.float32(0.0))).backward()\n"
     with seen.watch():

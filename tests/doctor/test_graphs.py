@@ -1,9 +1,6 @@
 """What the doctor says of a result alone."""
 
-from __future__ import annotations
-
 import re
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +9,7 @@ from sick_programs import PROGRAMS
 import autoflow as af
 
 
-def test_a_loss_says_what_was_read_while_its_program_runs() -> None:
+def test_a_loss_says_what_was_read_while_its_program_runs():
     w, b = af.Variable([1.0, 2.0], name="w"), af.Variable(0.5, name="b")
     c = 0.5
     loss = np.sum(w * np.full(2, b)) + np.sum(w * np.full(2, c))
@@ -21,19 +18,19 @@ def test_a_loss_says_what_was_read_while_its_program_runs() -> None:
     assert not np.sum(w * np.full(2, c)).diagnose()
 
 
-def test_one_large_factor_among_others_is_no_chain() -> None:
+def test_one_large_factor_among_others_is_no_chain():
     x = af.Variable([1.0, 2.0], name="x")
     assert not np.sum(x * 1.5 * 2.0 * 1e9 * 0.5 * 3.0 * 0.7).diagnose()
     assert not sum([10.0**k * np.sum(x) for k in range(12)]).diagnose()  # side by side, not one after another
 
 
-def test_what_has_left_the_graph_is_said_and_not_called() -> None:
+def test_what_has_left_the_graph_is_said_and_not_called():
     for x in (np.ones(2), 3.0, np.float64(1.0)):
         assert af.diagnose(x).kinds == ("no history",)
         assert type(x).__name__ in str(af.diagnose(x))
 
 
-def test_in_class_a_column_that_meets_a_row_is_said_at_once() -> None:
+def test_in_class_a_column_that_meets_a_row_is_said_at_once():
     X, W, t = np.ones((5, 3)), af.Variable(np.ones((3, 1)), name="W"), np.arange(5.0)
     with af.options(preset="classroom"):
         with pytest.warns(UserWarning, match=r"\(5, 1\), \(5,\) -> \(5, 5\) in subtract") as seen:
@@ -44,13 +41,13 @@ def test_in_class_a_column_that_meets_a_row_is_said_at_once() -> None:
     assert (X @ W - t).shape == (5, 5)
 
 
-def test_what_anomaly_mode_would_raise_is_said() -> None:
+def test_what_anomaly_mode_would_raise_is_said():
     loss = np.sum(np.sqrt(af.Variable([0.0, 4.0], name="x")))
     with af.detect_anomaly():
         assert loss.diagnose().kinds == ("infinite slope",)
 
 
-def test_advice_fits_what_is_there() -> None:
+def test_advice_fits_what_is_there():
     x = af.Variable([3.0, 5.0], name="x")
     assert "Weights" not in str(np.sum(x * np.zeros(2)).diagnose())  # a mask of data
     origin = af.Variable(np.zeros(2), name="origin")
@@ -87,7 +84,7 @@ NAMED = {  # a result, and what is said of it
 SCORES = af.Variable(np.random.default_rng(0).normal(size=(4, 3)), name="s")
 
 
-def chain(n: int, factor: float) -> Any:
+def chain(n, factor):
     """Of sines."""
     y = af.Variable(1.0, name="y")
     for _ in range(n):
@@ -95,7 +92,7 @@ def chain(n: int, factor: float) -> Any:
     return y
 
 
-def all_of(s: Any) -> Any:
+def all_of(s):
     """A softmax along all axes."""
     e = np.exp(s)
     return e / np.sum(e)
@@ -103,7 +100,7 @@ def all_of(s: Any) -> Any:
 
 @pytest.mark.parametrize("name", NAMED)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_what_is_said_of_a_result_is_so(name: str) -> None:
+def test_what_is_said_of_a_result_is_so(name):
     result, said = NAMED[name]
     node = result()
     assert re.search(said, str(node.diagnose())), str(node.diagnose())

@@ -3,15 +3,11 @@
 Each result from which gradients flow is examined first, whether by ``backward()`` or by ``af.grad`` and the like.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import runpy
 import tracemalloc
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -47,7 +43,7 @@ class Enough(BaseException):
     """Ends a program."""
 
 
-def as_program(path: Path, folder: Path) -> Path:
+def as_program(path, folder):
     """A program; of a notebook its cells, one after another."""
     if path.suffix == ".py":
         return path
@@ -63,14 +59,14 @@ def as_program(path: Path, folder: Path) -> Path:
 
 @pytest.mark.filterwarnings("ignore")  # of the programs
 @pytest.mark.parametrize("path", by_day(PATHS, BY_DAY, lambda path: path.stem))
-def test_nothing_is_found_but_what_is_there(path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_nothing_is_found_but_what_is_there(path, monkeypatch, tmp_path):
     if "matplotlib" in path.read_text(encoding="utf-8"):
         pytest.importorskip("matplotlib", reason="matplotlib is not installed").use("Agg")
-    found: dict[str, list[str]] = {}
-    seen: list[int] = []
+    found = {}
+    seen = []
 
-    def examined(run: Callable[..., Any]) -> Callable[..., Any]:
-        def examine_first(root: Any, *args: Any, **options: Any) -> Any:
+    def examined(run):
+        def examine_first(root, *args, **options):
             if len(seen) == MOST:
                 raise Enough
             if type(value_of(root)) is np.ndarray and modes().layer is None:

@@ -1,9 +1,5 @@
 """IPython: tracebacks show the user's frames, %%gradients shows what happens on each line of a cell."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -13,7 +9,7 @@ shells = pytest.importorskip("IPython.core.interactiveshell", reason="IPython is
 
 
 @pytest.fixture
-def shell() -> Any:
+def shell():
     """A shell of its own, as a notebook has one."""
     from autoflow.doctor.notebook import load_ipython_extension
 
@@ -24,7 +20,7 @@ def shell() -> Any:
     return made
 
 
-def test_frames_of_ours_are_hidden(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_frames_of_ours_are_hidden(shell, capsys):
     shell.run_cell("def f():\n    return np.sum(x.detach()).backward()\nf()")
     shown = capsys.readouterr().out
     assert "x.detach() (line 2)" in shown
@@ -34,7 +30,7 @@ def test_frames_of_ours_are_hidden(shell: Any, capsys: pytest.CaptureFixture[str
     assert "passes.py" in capsys.readouterr().out
 
 
-def test_gradients_of_a_cell(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_gradients_of_a_cell(shell, capsys):
     shell.run_cell_magic("gradients", "", "y = np.sum(x * x)\nz = np.round(x)\n(y + np.sum(z)).backward()\n")
     shown = capsys.readouterr().out
     assert ">    1 y = np.sum(x * x)" in shown
@@ -45,10 +41,10 @@ def test_gradients_of_a_cell(shell: Any, capsys: pytest.CaptureFixture[str]) -> 
     assert "x    3 z = x * float(x[0])" in shown
 
 
-def test_a_handler_of_the_users_stays(shell: Any) -> None:
+def test_a_handler_of_the_users_stays(shell):
     from autoflow.doctor.notebook import load_ipython_extension
 
-    def mine(*_: Any, **__: Any) -> None: ...
+    def mine(*_, **__): ...
 
     other = shells.InteractiveShell()
     other.set_custom_exc((ValueError,), mine)
@@ -56,7 +52,7 @@ def test_a_handler_of_the_users_stays(shell: Any) -> None:
     assert other.custom_exceptions == (ValueError,)
 
 
-def test_keywords_of_other_libraries_are_explained(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_keywords_of_other_libraries_are_explained(shell, capsys):
     for call in ("np.sum(x, dim=0)", "np.linalg.norm(x, dim=0)", "af.gradients(x, retain_graph=True)",
                  "af.optim.SGD([x], learning_rate=0.1)", "af.Variable(1.0, trainable=True)"):  # fmt: skip
         shell.run_cell(call)
@@ -69,7 +65,7 @@ def test_keywords_of_other_libraries_are_explained(shell: Any, capsys: pytest.Ca
     assert "For dim= write" not in capsys.readouterr().out
 
 
-def test_names_of_other_libraries_on_plain_arrays_are_explained(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_names_of_other_libraries_on_plain_arrays_are_explained(shell, capsys):
     shell.run_cell("np.sum(x * x).backward()")
     for name, here in [*[*tables()["x"].items()][::20], ("zero_", tables()["x"]["zero_"]), ("exp", "np.exp(x)")]:
         if not hasattr(np.ndarray, name):

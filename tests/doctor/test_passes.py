@@ -1,20 +1,16 @@
 """Passes that the doctor watches: whatever they meet, and how it is put back."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 
 import autoflow as af
 
 
-def test_everything_is_put_back() -> None:
+def test_everything_is_put_back():
     w = af.Variable([1.0, 2.0], name="w")
     opt, losses, rng = af.optim.Adam([w], lr=0.1), [], np.random.default_rng(0)
 
-    def step() -> None:
+    def step():
         loss = np.sum(w * w * rng.normal(size=2) ** 2)
         loss.backward()
         opt.step()
@@ -35,14 +31,14 @@ CALLS = {
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_gradients_that_come_out_of_a_checkpoint(name: str) -> None:
+def test_gradients_that_come_out_of_a_checkpoint(name):
     w = af.Variable([1.0, 2.0], name="w")
 
-    def loss() -> Any:
+    def loss():
         made = CALLS[name](lambda w: (np.sum(w**2), w * 0.0))(w)
         return made[0]
 
-    def step() -> None:
+    def step():
         loss().backward()
         with af.no_grad():
             w.value = w.value - 0.01 * w.grad
@@ -51,10 +47,10 @@ def test_gradients_that_come_out_of_a_checkpoint(name: str) -> None:
     assert af.diagnose(step).kinds == ("accumulated",)
 
 
-def test_a_pass_that_starts_at_a_variable() -> None:
+def test_a_pass_that_starts_at_a_variable():
     w = af.Variable([1.0, 2.0], name="w")
 
-    def step() -> None:
+    def step():
         w.zero_grad()
         w.backward()
         np.sum(w**2).backward()

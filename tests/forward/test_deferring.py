@@ -1,6 +1,7 @@
 """Other classes beside a node: who computes, and that no history is lost. First small classes, then libraries."""
 
 import copy
+import sys
 import warnings
 
 import numpy as np

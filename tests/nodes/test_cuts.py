@@ -1,12 +1,8 @@
 """A LostGradientError names what cut the history: variable, line, what to write instead."""
 
-from __future__ import annotations
-
 import inspect
 import math
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,34 +11,34 @@ import autoflow as af
 from autoflow.nodes.cuts import CAUSES, explain
 
 
-def not_recorded(x: Any) -> Any:
+def not_recorded(x):
     with af.no_grad():
         y = x * 2
     return np.sum(y) + 1.0
 
 
-def of_several_results(x: Any) -> Any:
+def of_several_results(x):
     with af.no_grad():
         q, _ = np.linalg.qr(np.outer(x, x) + np.eye(2))
     return np.sum(q)
 
 
 @af.no_grad()
-def inner(x: Any) -> Any:
+def inner(x):
     return np.sum(x * x)
 
 
-def frozen(x: Any) -> Any:
+def frozen(x):
     x.requires_grad = False
     return np.sum(np.exp(x))
 
 
-def frozen_itself(x: Any) -> Any:
+def frozen_itself(x):
     x.requires_grad = False
     return x
 
 
-def made_of_constants(x: Any) -> Any:
+def made_of_constants(x):
     c = af.Constant([1.0, 2.0])
     return np.sum(c * 2.0)
 
@@ -58,7 +54,7 @@ EXPECTED = {  # the function -> what is said, and of which of its lines
 
 
 @pytest.mark.parametrize(("f", "cause"), EXPECTED.items())
-def test_the_cause_is_named(f: Callable[[Any], Any], cause: tuple[str, int | None]) -> None:
+def test_the_cause_is_named(f, cause):
     text, row = cause
     y = f(af.Variable([1.0, 2.0], name="x"))
     with pytest.raises(af.errors.LostGradientError) as caught:
@@ -75,17 +71,17 @@ def test_the_cause_is_named(f: Callable[[Any], Any], cause: tuple[str, int | Non
         y.register_hook(print if not isinstance(y, af.Variable) else None)
 
 
-def by_item(x: Any) -> Any:
+def by_item(x):
     y = np.sum(x * x)
     return y.item() * 2.0
 
 
-def by_value(x: Any) -> Any:
+def by_value(x):
     y = np.exp(x).value
     return np.sum(y)
 
 
-def as_array(x: Any) -> Any:
+def as_array(x):
     y = np.asarray(x)
     print(float(np.sum(x)))  # shows a number, and takes none
     return np.sum(y * y)
@@ -103,7 +99,7 @@ STEPS = {
 
 
 @pytest.mark.parametrize("text", TAKERS | STEPS)
-def test_what_takes_numbers_out_of_the_graph_is_named(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_takes_numbers_out_of_the_graph_is_named(text, capsys):
     f = (TAKERS | STEPS)[text]
     source, first = Path(__file__).read_text(encoding="utf-8").splitlines(), f.__code__.co_firstlineno
     line = next(k for k, row in enumerate(source, 1) if k >= first and text in row)
@@ -120,21 +116,21 @@ def test_what_takes_numbers_out_of_the_graph_is_named(text: str, capsys: pytest.
         assert found.kinds == ("no history",)
 
 
-def test_backward_of_a_number_says_where_it_came_from() -> None:
+def test_backward_of_a_number_says_where_it_came_from():
     x = af.Variable([1.0, 2.0], name="x")
     loss = float(np.sum(x * x))
     with pytest.raises(af.errors.LostGradientError, match=r"float 5.0: numbers leave the graph at float\(np.sum\(x"):
         af.backward(loss)
 
 
-def halved(x: Any) -> Any:
+def halved(x):
     return float(x) / 2
 
 
-def test_what_a_function_takes_is_found_from_where_backward_is_called() -> None:
+def test_what_a_function_takes_is_found_from_where_backward_is_called():
     x = af.Variable(3.0, name="x")
 
-    def above(v: Any) -> Any:
+    def above(v):
         return halved(v) + 1.0
 
     for start in (lambda: af.backward(above(x)), lambda: af.grad(lambda v: above(v))(3.0)):
@@ -145,7 +141,7 @@ def test_what_a_function_takes_is_found_from_where_backward_is_called() -> None:
         assert "usual causes" not in str(caught.value)
 
 
-def test_why_says_what_separates_two_nodes() -> None:
+def test_why_says_what_separates_two_nodes():
     w, x = af.Variable(2.0, name="w"), af.Variable([1.0, 2.0], name="x")
     loss = np.sum(float(w) * x)
     with pytest.raises(af.errors.LostGradientError, match=r"reaches w: float\(w\) takes a number out of the graph"):
@@ -155,29 +151,29 @@ def test_why_says_what_separates_two_nodes() -> None:
         w.why(loss)
 
 
-def by_an_optimiser(w: Any, X: Any) -> None:
+def by_an_optimiser(w, X):
     af.optim.SGD([w], lr=0.1).step()
 
 
-def by_assign(w: Any, X: Any) -> None:
+def by_assign(w, X):
     w.assign([3.0, 4.0])
 
 
-def by_no_grad(w: Any, X: Any) -> None:
+def by_no_grad(w, X):
     with af.no_grad():
         w -= 0.1
 
 
-def by_an_item(w: Any, X: Any) -> None:
+def by_an_item(w, X):
     with af.no_grad():
         w[0] = 5.0
 
 
-def by_its_value(w: Any, X: Any) -> None:
+def by_its_value(w, X):
     w.value = [3.0, 4.0]
 
 
-def into_data(w: Any, X: Any) -> None:
+def into_data(w, X):
     X[:] = 7.0
 
 
@@ -190,7 +186,7 @@ WRITES = {
 
 
 @pytest.mark.parametrize("last", WRITES)
-def test_a_stale_value_is_named_with_the_write_and_what_to_do(last: str) -> None:
+def test_a_stale_value_is_named_with_the_write_and_what_to_do(last):
     w, X = af.Variable([1.0, 2.0], name="w"), np.random.default_rng(0).normal(size=(5000, 2))
     np.sum(w).backward()
     loss = np.mean((X @ w) ** 2) + np.sum(w**3)
@@ -208,8 +204,8 @@ def test_a_stale_value_is_named_with_the_write_and_what_to_do(last: str) -> None
     assert "Call backward() before that" in message
 
 
-def test_transforms_name_it_too() -> None:
-    def f(v: Any) -> Any:
+def test_transforms_name_it_too():
+    def f(v):
         return np.sum(v.detach() * 2.0)
 
     for differentiate in (af.grad, af.value_and_grad, af.jacobian, af.hessian):
@@ -220,20 +216,20 @@ def test_transforms_name_it_too() -> None:
         af.gradients(np.sum(x * x), [af.Constant(1.0)])
 
 
-def test_without_places_the_cause_is_named_all_the_same() -> None:
+def test_without_places_the_cause_is_named_all_the_same():
     with af.options(source=False):
         x = af.Variable([1.0, 2.0], name="x")
         assert explain(x.detach()).startswith("its history was cut by detach() or stop_gradient().")
         assert explain(af.Constant(x)).startswith("an af.Constant has its numbers only")
 
 
-def test_a_constant_of_a_node_names_itself() -> None:
+def test_a_constant_of_a_node_names_itself():
     x = af.Variable([1.0, 2.0], name="x")
     assert explain(af.Constant(x * 2.0)).startswith("af.Constant(x * 2.0) (line ")
     assert "has its numbers only" in explain(af.Constant(x) * 3.0)
     assert "has its numbers only" not in explain(af.Constant(x.detach()))
 
 
-def test_what_nothing_is_known_of() -> None:
+def test_what_nothing_is_known_of():
     assert explain(np.ones(2)) == ""
     assert set(CAUSES) == {"detached", "not recorded", "frozen", "not a float", "made", "wrapped"}

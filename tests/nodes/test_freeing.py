@@ -1,7 +1,5 @@
 """Graphs are freed with little stack, whatever their shape, by reference counts and by the garbage collector."""
 
-from __future__ import annotations
-
 import ast
 import gc
 import subprocess
@@ -99,7 +97,7 @@ FRAME = """
 """
 
 
-def run(*work: str) -> tuple[int, str]:
+def run(*work):
     """Exit status and output of these statements on a stack of 256 KB, in a process of its own."""
     program = textwrap.dedent(PROGRAMS) + textwrap.dedent(FRAME).format(work="; ".join(work))
     ran = subprocess.run(
@@ -108,25 +106,25 @@ def run(*work: str) -> tuple[int, str]:
     return ran.returncode, ran.stdout.strip() or ran.stderr[-1000:]
 
 
-def test_graphs_of_many_shapes_are_freed_with_little_stack() -> None:
+def test_graphs_of_many_shapes_are_freed_with_little_stack():
     """All in one process: if one dies, the next test says which."""
     assert run(*WORK) == (0, "done")
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("work", WORK)
-def test_each(work: str) -> None:
+def test_each(work):
     assert run(work) == (0, "done")
 
 
 @pytest.mark.skipif(sys.version_info[:2] != (3, 13), reason="another Python does not nest so deeply")
-def test_without_releases_python_dies() -> None:
+def test_without_releases_python_dies():
     """The tests above can fail."""
     without = "from itertools import *; import autoflow.forward.closures as o; o.NEW = zip(count(), repeat(None))"
     assert run(without, "chain(0)")[0] != 0
 
 
-def test_200_000_operations_are_freed() -> None:
+def test_200_000_operations_are_freed():
     """In this process, so also in a browser, whose stack ends after some thousand."""
     x = af.Variable(1.0)
     y = x
@@ -140,10 +138,10 @@ def test_200_000_operations_are_freed() -> None:
     assert not versions.FREED.waiting
 
 
-def test_an_interrupt_while_a_graph_is_freed_stops_no_later_freeing() -> None:
+def test_an_interrupt_while_a_graph_is_freed_stops_no_later_freeing():
     """Wherever it comes: the next graph goes at once, and with it what was left of this one."""
 
-    def graph() -> list[af.Node]:
+    def graph():
         y = af.Variable(np.ones(3))
         for _ in range(1_000):
             y = y * 1.0
@@ -157,7 +155,7 @@ def test_an_interrupt_while_a_graph_is_freed_stops_no_later_freeing() -> None:
     assert len(UNSEEN) > before
 
 
-def test_what_the_collector_finds_goes_at_once() -> None:
+def test_what_the_collector_finds_goes_at_once():
     x = af.Variable(np.ones(3))
     here = weakref.ref(x)
     y = x
@@ -171,19 +169,19 @@ def test_what_the_collector_finds_goes_at_once() -> None:
     assert versions.FREED.after_collection not in gc.callbacks
 
 
-def test_a_finalizer_that_reads_a_graph_of_its_cycle_finds_it_whole() -> None:
+def test_a_finalizer_that_reads_a_graph_of_its_cycle_finds_it_whole():
     """The collector asks ours before or after the user's: the history must be there either way."""
     found = []
 
     class Trainer:
-        def __init__(self) -> None:
+        def __init__(self):
             self.me = self
             self.x = y = af.Variable(1.0)
             for _ in range(3_000):
                 y = y * 1.0
             self.loss = y * 3.0
 
-        def __del__(self) -> None:
+        def __del__(self):
             self.loss.backward()
             found.append(float(self.x.grad))
 

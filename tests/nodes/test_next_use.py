@@ -29,18 +29,11 @@ FREE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("code", TAKEN)
-def test_an_operator_that_takes_the_answer(code):
+@pytest.mark.parametrize(("code", "found"), [*TAKEN.items(), *[(code, None) for code in FREE]])
+def test_the_operator_that_takes_the_answer_is_found(code, found):
     a = Asked()
     eval(code, {"a": a, "b": np.float64(2.0)})
-    assert a.found == TAKEN[code]
-
-
-@pytest.mark.parametrize("code", FREE)
-def test_anything_else_is_left_alone(code):
-    a = Asked()
-    eval(code, {"a": a, "b": np.float64(2.0)})
-    assert a.found is None
+    assert a.found == found
 
 
 def test_inside_functions_and_often():

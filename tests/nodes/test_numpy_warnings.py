@@ -1,7 +1,5 @@
 """NumPy's warnings point at the user's line, once for each, and say the expression."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import subprocess
@@ -37,13 +35,13 @@ if np.__version__ < "2.5":  # there it is an error
 """
 
 
-def run(*options: str, program: str = PROGRAM) -> list[str]:
+def run(*options, program=PROGRAM):
     """What the program writes to stderr."""
     command = [sys.executable, *options, "-c", program]
     return subprocess.run(command, capture_output=True, text=True, check=False).stderr.splitlines()
 
 
-def test_once_for_each_line_of_the_users() -> None:
+def test_once_for_each_line_of_the_users():
     lines = [": ".join(line.split(": ")[:3]) for line in run() if "<string>" in line]  # 3.13 knows the source of -c
     assert lines == [
         "<string>:5: RuntimeWarning: divide by zero encountered in log",
@@ -57,7 +55,7 @@ def test_once_for_each_line_of_the_users() -> None:
     ]
 
 
-def test_warnings_that_have_filters_already() -> None:
+def test_warnings_that_have_filters_already():
     lines = [line for line in run(program=FILTERED) if "<string>" in line]
     assert lines[0].startswith("<string>:4: RankWarning: Polyfit may be poorly conditioned")
     if not since("2.5"):
@@ -65,14 +63,14 @@ def test_warnings_that_have_filters_already() -> None:
     assert "Deprecation" not in "".join(run("-W", "ignore", program=FILTERED))
 
 
-def test_filters_of_the_users_come_first() -> None:
+def test_filters_of_the_users_come_first():
     assert run("-W", "ignore") == []
     assert run("-W", "error")[-1].startswith("RuntimeWarning: divide by zero encountered in log")
 
 
-def test_the_expression_is_named() -> None:
+def test_the_expression_is_named():
     x = af.Variable([0.0, 1.0], name="x")
-    seen: list[warnings.WarningMessage] = []
+    seen = []
     with warnings.catch_warnings():
         warnings.resetwarnings()
         install()
@@ -83,7 +81,7 @@ def test_the_expression_is_named() -> None:
     assert line == test_the_expression_is_named.__code__.co_firstlineno + 7
 
 
-def test_others_are_left_alone() -> None:
+def test_others_are_left_alone():
     x = af.Variable([0.0, 1.0])
     with np.errstate(divide="raise"), pytest.raises(FloatingPointError):
         np.log(x)
@@ -91,8 +89,8 @@ def test_others_are_left_alone() -> None:
         np.log(x)
 
 
-def test_a_users_warning_that_says_the_same_is_its_own() -> None:
-    def f(x: af.Node) -> af.Node:
+def test_a_users_warning_that_says_the_same_is_its_own():
+    def f(x):
         warnings.warn("an overflow was encountered", UserWarning, stacklevel=2)  # the caller is ours
         return np.sum(x * x)
 
@@ -104,7 +102,7 @@ def test_a_users_warning_that_says_the_same_is_its_own() -> None:
     assert [(w.category, str(w.message)) for w in seen] == [(UserWarning, "an overflow was encountered")]
 
 
-def test_the_filters_may_be_copied_sent_and_made_anew() -> None:
+def test_the_filters_may_be_copied_sent_and_made_anew():
     x = af.Variable([0.0, 1.0])
     for make in (copy.deepcopy, lambda found: pickle.loads(pickle.dumps(found))):
         with warnings.catch_warnings(record=True) as seen:

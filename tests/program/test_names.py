@@ -71,6 +71,16 @@ def test_names_that_are_given_again_are_numbered():
     assert told(f_1, f_2, f) == ["f₁", "f₂", "f₃"]
     x = x * 2.0
     assert told(x) == ["x₁"]  # x is the Variable
+    a, b = np.split(af.Variable(np.arange(4.0)), 2)
+    a = a * b
+    assert [name_of(r, a) for r in operations_of(a)] == ["a₁", "b", "a₂"]  # in the order of the program
+    w = af.Variable(1.0)
+    p = w * 2.0
+    w = af.Variable(2.0)
+    q = w * 3.0
+    w = p * q
+    w = w + 1.0
+    assert [v.title for v in w.graph(merge=False).nodes if v.title.startswith("w")] == ["w₁", "w₂", "w₃", "w₄"]
 
 
 def test_writes():
@@ -93,6 +103,10 @@ def test_items_of_containers():
     params["out"] = y * 3.0
     assert [name_of(x, y) for x in y.grad_fn.parents] == ['params["W"]', 'params["b"][1]']
     assert told(params["out"]) == ['params["out"]']
+    params["fc1.weight"] = af.Variable(1.0)
+    rates, gates = {0.5: af.Variable(3.0)}, {gate: af.Variable(1.0) for gate in "if"}
+    y = params["fc1.weight"] * rates[0.5] * sum(gate * gate for gate in gates.values())
+    assert names_in(y) == {'params["fc1.weight"]', "rates[0.5]", 'gates["i"]', 'gates["f"]'}
 
 
 def names_of_leaves():
@@ -256,17 +270,14 @@ def each(x, y):
 
 
 CALLED_BACK = {  # what runs a function of the user's for its own purposes -> the operations of the function
-    "sum(map(square, xs))": ["x*x", "y*y"],
-    "functools.reduce(operator.add, map(square, xs))": ["x*x", "y*y"],
-    "sum(sorted(map(lambda v: v * 4.0, xs), key=float))": ["x*4", "y*4"],
-    "sum(each(*xs))": ["x*2", "y*2"],
+    "sum(map(square, xs))": ["x*x", "y*y"], "functools.reduce(operator.add, map(square, xs))": ["x*x", "y*y"],
+    "sum(sorted(map(lambda v: v * 4.0, xs), key=float))": ["x*4", "y*4"], "sum(each(*xs))": ["x*2", "y*2"],
     "asyncio.run(both(*xs))": ["x*3", "y*3"],
     "sum(squares)": ["x*x", "y*y"],  # what was made before has the function's name no more
-    "functools.reduce(operator.add, squares)": ["x*x", "y*y"],
-    "add_up(squares)": ["x*x", "y*y"],
+    "functools.reduce(operator.add, squares)": ["x*x", "y*y"], "add_up(squares)": ["x*x", "y*y"],
     "sum(map(table['square'], xs))": ["x*x", "y*y"],
     "max([next(squares), next(squares)], key=lambda v: float(v * 9.0))": ["y*y"],
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("call", CALLED_BACK)
@@ -426,15 +437,6 @@ def test_what_is_looped_over_is_not_its_entries():
     assert not [name for name in names if name and "[" in name]
 
 
-def test_a_variable_that_a_function_has_made_for_a_list_has_its_own_place_there():
-    def make():
-        return af.Variable(1.0)
-
-    ws = [make() for _ in range(3)]
-    product = ws[2] * ws[0] * ws[1]
-    assert [name_of(w, product) for w in ws] == ["ws[0]", "ws[1]", "ws[2]"]
-
-
 def test_a_parameter_is_what_the_caller_has_given_until_it_is_stored_in():
     def scaled(c, w):
         c = c / c.max()
@@ -551,16 +553,6 @@ def test_what_a_loop_goes_through_has_not_the_name_of_its_variable(loop):
     whole = [name_of(r, z) for r in operations_of(z) if r.rule.name in ("multiply", "exp") and r.shape[1:]]
     assert whole == [None]
     assert not {"first", "second", "first₁", "second₁"} & {name_of(r, z) for r in records_of(z) if r.shape == (2,)}
-
-
-def test_dots_in_keys_are_no_attributes():
-    params = {}
-    params["fc1.weight"] = af.Variable(1.0)
-    params["fc2.weight"] = af.Variable(2.0)
-    rates = {0.5: af.Variable(3.0)}
-    gates = {gate: af.Variable(1.0) for gate in "if"}
-    y = params["fc1.weight"] * params["fc2.weight"] * rates[0.5] * sum(gate * gate for gate in gates.values())
-    assert names_in(y) == {'params["fc1.weight"]', 'params["fc2.weight"]', "rates[0.5]", 'gates["i"]', 'gates["f"]'}
 
 
 def leaves(*values):
@@ -686,7 +678,13 @@ def test_an_operand_has_the_name_of_no_other_one(program, tmp_path):
     assert naming(y).operand(y.grad_fn, slot) in BY_PLACE[program] | {None}
 
 
-def test_lists_in_lists_have_no_entry_twice():
+def test_lists_have_no_entry_twice():
+    def make():
+        return af.Variable(1.0)
+
+    ws = [make() for _ in range(3)]
+    product = ws[2] * ws[0] * ws[1]
+    assert [name_of(w, product) for w in ws] == ["ws[0]", "ws[1]", "ws[2]"]
     rows = [[af.Variable(1.0) for _ in range(2)] for _ in range(2)]
     sides = {key: [af.Variable(1.0) for _ in range(2)] for key in ("a", "b")}
     y = rows[0][0] * rows[0][1] * rows[1][0] * rows[1][1]
@@ -694,16 +692,6 @@ def test_lists_in_lists_have_no_entry_twice():
     for i, j in itertools.product((0, 1), repeat=2):
         assert name_of(rows[i][j], y) == f"rows[{i}][{j}]"
         assert name_of(sides["ab"[i]][j], z) == f'sides["{"ab"[i]}"][{j}]'
-
-
-def test_numbers_go_on_from_leaves_to_operations():
-    w = af.Variable(1.0)
-    a = w * 2.0
-    w = af.Variable(2.0)
-    b = w * 3.0
-    w = a * b
-    w = w + 1.0
-    assert [v.title for v in w.graph(merge=False).nodes if v.title.startswith("w")] == ["w₁", "w₂", "w₃", "w₄"]
 
 
 def test_what_a_package_makes_of_a_function_does_not_name_its_value():
@@ -745,10 +733,3 @@ def test_values_of_one_name_are_told_apart_in_every_box(kind, calls, monkeypatch
     if kind in ("global", "nonlocal", "cell") or (kind == "attribute" and calls > 1):
         numbers = [f"{name}{'₀₁₂₃₄'[k]}" for k in range(1, calls + 1)]
         assert {*numbers} <= {title for title, _ in found}
-
-
-def test_numbers_are_in_the_order_of_the_program():
-    x = af.Variable(np.arange(4.0))
-    a, b = np.split(x, 2)
-    a = a * b
-    assert [name_of(r, a) for r in operations_of(a)] == ["a₁", "b", "a₂"]

@@ -7,16 +7,16 @@ import linecache
 import operator
 import pickle
 import sys
-import threading
 import weakref
 from itertools import pairwise
 
 import numpy as np
 import pytest
 from cases import Case, dress
-from naming import run_file
+from naming import run_file, traced
 from row_examples import examples_of
 from support import call, rows
+from threads import in_threads
 
 import autoflow as af
 from autoflow.forward.replay import record_again
@@ -171,9 +171,7 @@ def test_tasks_and_threads():
     def work():
         found["c"] = [(x * 1.0).grad_fn.place, (x * 2.0).grad_fn.place]
 
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
+    in_threads(work)
     assert all([p is q for p, q in found.values()])
     assert len({id(p) for p, _ in found.values()}) == 3
 
@@ -249,30 +247,22 @@ def test_who_looks_at_the_variables_of_a_frame_keeps_none_alive():
     assert who_is_alive_after_a_step() is None
 
 
-def test_nothing_is_a_cycle():
+def test_nothing_is_a_cycle(no_gc):
     while gc.collect():  # what a finalizer of other tests' objects lets go is found by the next collection
         pass
-    gc.disable()
-    try:
-        for _ in range(10):
-            double(af.Variable(2.0)).backward()
-        assert gc.collect() == 0
-    finally:
-        gc.enable()
+    for _ in range(10):
+        double(af.Variable(2.0)).backward()
+    assert gc.collect() == 0
 
 
 def test_under_a_tracer_the_calls_are_unknown():
     """As coverage does on 3.11: frames that begin under it are the tracer's."""
-    x, before = af.Variable(2.0), sys.gettrace()
 
     def tracer(frame, event, arg):
         return tracer
 
-    sys.settrace(tracer)
-    try:
-        y = double(x)
-    finally:
-        sys.settrace(before)
+    with traced(tracer):
+        y = double(af.Variable(2.0))
     assert y.grad_fn.place is double.__code__
     assert find(y.grad_fn.place, y.grad_fn.last).text == "x * 2.0"
 
@@ -301,12 +291,9 @@ def test_a_debugger_that_begins_in_the_middle():
 
 def test_a_later_frame_at_the_same_address_is_another_call():
     """Frames die, and their addresses are used again: here each call of ``double`` has the same."""
-    x, before = af.Variable(2.0), sys.gettrace()
-    sys.settrace(lambda *_: lambda *_: None)
-    try:
+    x = af.Variable(2.0)
+    with traced(lambda *_: lambda *_: None):
         double(x)
-    finally:
-        sys.settrace(before)
     assert not any([double(x).grad_fn.place.is_continued for _ in range(9)])
 
 

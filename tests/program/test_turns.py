@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from naming import operations_of
+from naming import operations_of, traced
 from processes import alone
 from threads import in_threads
 
@@ -311,13 +311,9 @@ def test_where_a_debugger_is_at_work_no_turn_is_told():
     def tracer(frame, event, arg):
         return tracer
 
-    x, before = af.Variable(0.5), sys.gettrace()
-    sys.settrace(tracer)
-    try:
-        with af.trace():
-            y = step(x)
-    finally:
-        sys.settrace(before)
+    x = af.Variable(0.5)
+    with traced(tracer), af.trace():
+        y = step(x)
     assert texts(y) == [()]
     with af.trace():
         for t in range(4):  # one that comes in the middle, and goes
