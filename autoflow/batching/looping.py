@@ -122,7 +122,8 @@ def settled(layer: Layer, function: Any, form: Callable[..., Any] | None, args: 
     """The result of the form if there is one and it is right, else the right result."""
     if form is None:
         return loop_over_batch(layer, function, args, options)
-    kind: Any = function, *[part(x, layer) for x in args], *[(n, part(x, layer)) for n, x in options.items()]
+    # A batch of one lies in memory as its example does; others are not in the order "F" if that is.
+    kind: Any = function, layer.size == 1, len(args), *[part(x, layer) for x in (*args, *options.items())]
     try:
         how = KNOWN.get(kind)
     except TypeError:  # arguments without a hash make no kind
