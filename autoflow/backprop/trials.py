@@ -12,6 +12,7 @@ import sys
 import types
 import weakref
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,15 +37,17 @@ class Trial(Snapshot):
 
     codes : what the functions among the roots, and those that they reach, consist of: code, functions in C, and what
         decides among globals, defaults and variables of outer functions.
-    identifies : does the code ask for one of NumPy's objects (``(x > 0) is np.True_``)?
+    identifies : does the code compare objects by identity?
+    finds_truths : and does it find one of NumPy's truth values (``(x > 0) is np.True_``)?
     """
 
     def __init__(self, f: Any, *others: Any) -> None:
         self.notes, self.large, self.iterators, self.kinds, self.is_whole = [], [], [], {}, True
-        rest = [x for x in others if not is_end(x)]
+        rest = [x for x in others if not is_end(x) or type(x) is np.bool_]
         self.codes, words, found = look(f, *rest) if rest else look_again(f) or look(f)
         found = [*found, *[x for x in others if type(x) is np.ndarray]] if others else found
-        self.hears_errors, self.identifies = not words.isdisjoint(HEARING), "is" in words and bool(words & TRUTHS)
+        self.hears_errors, self.identifies = not words.isdisjoint(HEARING), "is" in words
+        self.finds_truths = self.identifies and not words.isdisjoint(TRUTHS)
         self.left = sys.maxsize if not words.isdisjoint(COPYING) or others_run() else 0
         if "random" in words:
             found = [*second_runs.OWN, *found]
@@ -93,7 +96,7 @@ def look(*roots: Any) -> Outlook:
         elif kind in FUNCTIONS_IN_C or issubclass(kind, FunctionOfFunction):
             codes.append(x if kind in FUNCTIONS_IN_C else kind)
     words = frozenset().union(*[words_of(f.__code__) for f in functions if second_runs.is_users(f)])
-    words |= WORDS & {f"{x}_" if type(x) is np.bool_ else x for x in held if type(x) in (str, np.bool_)}
+    words |= WORDS & {*[x for x in held if type(x) is str], *[f"{x}_" for x in others if type(x) is np.bool_]}
     codes += map(value_key, held)
     if len(roots) == 1 and functions[:1] == [*roots] and all(map(is_plain, functions)):
         if len(SEEN) >= second_runs.MANY:
@@ -180,7 +183,7 @@ def is_plain_code(code: types.CodeType) -> bool:
     return all([is_plain_code(c) for c in code.co_consts if isinstance(c, types.CodeType)])
 
 
-IS = dis.opmap["IS_OP"]
+IS, CONST = dis.opmap["IS_OP"], dis.opmap["LOAD_CONST"]
 SETTING = frozenset(map(dis.opmap.get, ("IMPORT_NAME", "STORE_GLOBAL", "DELETE_GLOBAL")))
 IN_CELLS = frozenset(map(dis.opmap.get, ("STORE_DEREF", "DELETE_DEREF")))
 NAMESPACES = frozenset({"globals", "__globals__", "f_globals", "cell_contents", "exec", "eval"})  # set variables, too
@@ -194,6 +197,8 @@ def referents_of_users(kind: type) -> second_runs.Referents:
     the user's, and attributes that functions might get."""
     if issubclass(kind, types.FunctionType):
         return OF_FUNCTION
+    if kind is np.bool_:
+        return second_runs.nothing  # listed, as it may be what code asks for
     found, (package, *room) = second_runs.referents_by_type(kind), str(kind.__module__).split(".")
     is_users = package != "autoflow" or room[:1] in ([], ["nn"], ["optim"]) or issubclass(kind, FunctionOfFunction)
     if not is_users and found not in (second_runs.constant, second_runs.nothing):
@@ -217,6 +222,7 @@ def words_of(code: types.CodeType) -> frozenset[str]:
     """Those of WORDS that code names, "is" if it compares by identity, and "except" if it catches exceptions."""
     texts = [x for c in code.co_consts for x in (c if type(c) is tuple else [c]) if type(x) is str]  # for getattr
     found = WORDS & {*code.co_names, *code.co_varnames, *code.co_freevars, *texts}
-    is_asked = IS in code.co_code[::2] or not BY_IDENTITY.isdisjoint(code.co_names)
+    is_asked = not BY_IDENTITY.isdisjoint(code.co_names)
+    is_asked = is_asked or any([a != CONST and b == IS for a, b in pairwise(code.co_code[::2])])  # not of ``x is None``
     found |= {*["except"] * bool(code.co_exceptiontable), *["is"] * is_asked}
     return found.union(*[words_of(c) for c in code.co_consts if isinstance(c, types.CodeType)])

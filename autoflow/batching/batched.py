@@ -147,6 +147,10 @@ class Doubt(BaseException):
         self.layer = layer
 
 
+OBJECTS = {"O": "an object, which may be of any class,"}
+ASKED = OBJECTS | {"b": "a truth value where `is` may ask for np.True_ or np.False_"}
+
+
 class Layer:
     """One vmap that is running.
 
@@ -158,6 +162,7 @@ class Layer:
     loops : the calls that were made for each example: function and line.
     around : the switches outside it.
     hears_errors : might the function learn of floating-point errors (np.seterrcall)?
+    asked : kinds of dtypes whose numbers are not known well enough, with the reason.
     """
 
     def __init__(self, size: int, may_loop: bool = True) -> None:
@@ -167,6 +172,7 @@ class Layer:
         self.reason: str | None = None
         self.loops: list[tuple[str, str]] = []
         self.shown, self.hears_errors, self.may_loop = getattr(warnings, SHOW, None), False, may_loop
+        self.asked = OBJECTS
 
     def doubt(self, reason: str) -> NoReturn:
         """Abandon the run: the function is called for each example instead."""
@@ -295,8 +301,8 @@ class Batched(DuckArray):
 
     def __init__(self, inner: Array, layer: Layer, mapped: bool = True, base: Any = None, number: bool = False) -> None:
         self.inner, self.batch_layer, self.mapped, self._base, self.is_number = inner, layer, mapped, base, number
-        if number and inner.dtype.kind == "O":
-            layer.doubt("an object, which may be of any class,")
+        if number and inner.dtype.kind in layer.asked:
+            layer.doubt(layer.asked[inner.dtype.kind])
 
     @staticmethod
     def adopt(x: Any, like: Batched) -> Any:

@@ -26,7 +26,7 @@ from ..nodes.nodes import NodeRole, gradient_target, value_of
 from ..program.callers import user_frame
 from ..table.shapes import innermost
 from . import forms, places, products, shapes  # noqa: F401 - they fill the table of forms
-from .batched import Batched, Doubt, Layer, Shared, in_order_of_stack, layer_of, open_layer, own_type, users_line
+from .batched import ASKED, OBJECTS, Batched, Doubt, Layer, Shared, in_order_of_stack, layer_of, open_layer, own_type, users_line
 from .definition import Axes, is_stacked, mapped_leaves, put_axis, run_loop, same_as_one, spread_axes
 from .looping import KNOWN, SAID, is_same, remember
 
@@ -158,10 +158,8 @@ class Batch:
             """As f sees what all examples share: what is one object stays one."""
             return views.setdefault(id(x), x.view(Shared)) if type(x) is np.ndarray else x
 
-        layer.hears_errors = before.hears_errors
+        layer.hears_errors, layer.asked = before.hears_errors, ASKED if before.finds_truths else OBJECTS
         try:
-            if before.identifies and layer.size:
-                layer.doubt("`is np.True_` or `is np.False_`")
             for x in [x for x, axis in others if axis is not None]:
                 if own_type(type(x)) or not array_type(x):
                     layer.doubt(f"the class {type(x).__name__} of an array")
@@ -206,7 +204,8 @@ class Batch:
         given = [*self.leaves, *[(x, name) for name, x in self.options.items()]]
         containers = [] if self.flat else [type(x) for _, x in pytree.entries(self.args)]
         key = type(self.f), before.codes, *[(name, value_key(x)) for x, name in given], *containers
-        if key in KNOWN:
+        is_replaced = [x for x, k in given if type(k) is not int and type(x) is np.ndarray] or containers
+        if key in KNOWN and not (before.identifies and is_replaced):  # f may find outside what it is given
             return
         try:
             with before.locked(), silence(), switched(prove="never"):  # arrays of the batch refuse to be read
