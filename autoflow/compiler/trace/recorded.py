@@ -29,6 +29,7 @@ import numpy as np
 
 from ...backends.duck_arrays import Registration, guard_derivatives
 from ...backprop.snapshots import GRADIENT
+from ...batching.vmap import BatchFunction
 from ...base import pytree
 from ...base.errors import CompileError
 from ...base.lazy import NN_MODULE
@@ -85,9 +86,10 @@ class Parameters:
         return {id(a) for a in map(value_of, self.own.values()) if id(owner_of(a)) not in others}
 
 
-# For the class, the identity or the attributes of an array, which exceptions of Python itself tell, too.
+# For the class, the identity or the attributes of an array, which exceptions of Python itself tell, too. af.vmap cannot
+# compare examples of a recorded batch.
 UNPROVED = "a derivative of numbers"  # a name of functions in which one is taken that is not proved in a recording
-ASKING = frozenset({"type", "id", "is_", "is_not", "hasattr", "getattr", "vars", "dir", CATCHING, UNPROVED})
+ASKING = frozenset({"type", "id", "is_", "is_not", "hasattr", "getattr", "vars", "dir", "vmap", CATCHING, UNPROVED})
 
 
 # ---------------------------------------------------------------- the recording, and what must not be left of it
@@ -135,7 +137,8 @@ def record(
         guards.named, guards.constants = before.named, before.constants
     outside = frozenset(guards.contents)
     guards.watch(program, ignored, watch)
-    return Recorded(program, tree, guards, not ASKING.isdisjoint(guards.named), outside)
+    asks = not ASKING.isdisjoint(guards.named) or BatchFunction in guards.classes
+    return Recorded(program, tree, guards, asks, outside)
 
 
 def run_once(
@@ -188,7 +191,7 @@ def run_once(
         tape.open = False
         entered.clear()
         del given, both, rebuilt, is_unchanged
-    guards.named |= {UNPROVED} if unproved else set()
+    guards.named |= {UNPROVED} if unproved or tape.gives_pythons else set()
     for what in guards.changes():
         raise CompileError(f"the compiled function {what}.")
     for of_call in tape.given:

@@ -125,6 +125,7 @@ class Tape:
         self.alive: list[Any] = []  # weak references to all our arrays
         self.outside = outside
         self.given: list[Guards] = []  # of what calls are given besides arrays, and cannot be copied
+        self.gives_pythons = False  # has one of our arrays been a number of Python's, which has other attributes?
         self.copies: dict[float, tuple[Value, Any]] = {}  # of other plain arrays, as they were when they were read
 
     def doubt(self, error: Exception) -> BaseException:
@@ -173,11 +174,13 @@ class Tape:
         """A new array object for that value; in the memory of another one, if it is the view ``take(view_of)``."""
         x = Traced()
         x.now, x.tape, x.held, x.source, x.time = value, self, value.sample, view_of, self.writes
-        if not isinstance(x.held, np.ndarray) and value.args and gives_object(value, x.held):
-            raise CompileError(
-                f"{value.name} at {caller()} gives an object of an array of objects, and no number: it cannot be "
-                f"compiled. Compute with numbers, or say af.compile(f, fallback=True)."
-            )
+        if not isinstance(x.held, np.ndarray) and value.args:
+            if gives_object(value, x.held):
+                raise CompileError(
+                    f"{value.name} at {caller()} gives an object of an array of objects, and no number: it cannot be "
+                    f"compiled. Compute with numbers, or say af.compile(f, fallback=True)."
+                )
+            self.gives_pythons = self.gives_pythons or not isinstance(x.held, np.generic)
         self.alive.append(ref(x))
         if view_of is not None:
             x.viewed = take
