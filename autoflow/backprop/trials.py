@@ -12,7 +12,6 @@ import sys
 import types
 import weakref
 from functools import lru_cache
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,7 +37,8 @@ class Trial(Snapshot):
     codes : what the functions among the roots, and those that they reach, consist of: code, functions in C, and what
         decides among globals, defaults and variables of outer functions.
     identifies : does the code compare objects by identity?
-    finds_truths : and does it find one of NumPy's truth values (``(x > 0) is np.True_``)?
+    asked : kinds of dtypes. Numbers of these may be asked for their class, or whether they are one that the code finds
+        (``(x > 0) is np.True_``).
     """
 
     def __init__(self, f: Any, *others: Any) -> None:
@@ -47,7 +47,7 @@ class Trial(Snapshot):
         self.codes, words, found = look(f, *rest) if rest else look_again(f) or look(f)
         found = [*found, *[x for x in others if type(x) is np.ndarray]] if others else found
         self.hears_errors, self.identifies = not words.isdisjoint(HEARING), "is" in words
-        self.finds_truths = self.identifies and not words.isdisjoint(TRUTHS)
+        self.asked = "Ob" if self.identifies and words & TRUTHS else "O"
         self.left = sys.maxsize if not words.isdisjoint(COPYING) or others_run() else 0
         if "random" in words:
             found = [*second_runs.OWN, *found]
@@ -121,15 +121,10 @@ def look_again(f: Any) -> Outlook | None:
     if seen is None:
         return None
     views, arrays, codes, words = seen
-    for view in views:
-        if not view.is_same(f if view is views[0] else view.function()):
-            return None
-    found = []
-    for ref, shape in arrays:
-        if (x := ref()) is None or x.shape != shape:  # None: another thread has just put another one there
-            return None
-        found.append(x)
-    return Outlook(codes, words, found)
+    found = [ref() for ref, _ in arrays]  # None: another thread has just put another one there
+    is_same = all([view.is_same(f if view is views[0] else view.function()) for view in views])
+    is_same = is_same and [getattr(x, "shape", None) for x in found] == [shape for _, shape in arrays]
+    return Outlook(codes, words, found) if is_same else None
 
 
 class View:
@@ -197,13 +192,11 @@ def referents_of_users(kind: type) -> second_runs.Referents:
     the user's, and attributes that functions might get."""
     if issubclass(kind, types.FunctionType):
         return OF_FUNCTION
-    if kind is np.bool_:
-        return second_runs.nothing  # listed, as it may be what code asks for
     found, (package, *room) = second_runs.referents_by_type(kind), str(kind.__module__).split(".")
     is_users = package != "autoflow" or room[:1] in ([], ["nn"], ["optim"]) or issubclass(kind, FunctionOfFunction)
     if not is_users and found not in (second_runs.constant, second_runs.nothing):
         return lambda x: (getattr(x, "inner", None),)
-    return found
+    return second_runs.nothing if kind is np.bool_ else found  # code may ask whether a number is this one
 
 
 OF_FUNCTION = second_runs.of_functions(False)
@@ -222,7 +215,7 @@ def words_of(code: types.CodeType) -> frozenset[str]:
     """Those of WORDS that code names, "is" if it compares by identity, and "except" if it catches exceptions."""
     texts = [x for c in code.co_consts for x in (c if type(c) is tuple else [c]) if type(x) is str]  # for getattr
     found = WORDS & {*code.co_names, *code.co_varnames, *code.co_freevars, *texts}
-    is_asked = not BY_IDENTITY.isdisjoint(code.co_names)
-    is_asked = is_asked or any([a != CONST and b == IS for a, b in pairwise(code.co_code[::2])])  # not of ``x is None``
+    steps = code.co_code[::2]  # ``x is None`` does not count
+    is_asked = steps.count(IS) > steps.count(bytes((CONST, IS))) or not BY_IDENTITY.isdisjoint(code.co_names)
     found |= {*["except"] * bool(code.co_exceptiontable), *["is"] * is_asked}
     return found.union(*[words_of(c) for c in code.co_consts if isinstance(c, types.CodeType)])

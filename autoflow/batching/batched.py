@@ -147,10 +147,6 @@ class Doubt(BaseException):
         self.layer = layer
 
 
-OBJECTS = {"O": "an object, which may be of any class,"}
-ASKED = OBJECTS | {"b": "a truth value where `is` may ask for np.True_ or np.False_"}
-
-
 class Layer:
     """One vmap that is running.
 
@@ -162,7 +158,7 @@ class Layer:
     loops : the calls that were made for each example: function and line.
     around : the switches outside it.
     hears_errors : might the function learn of floating-point errors (np.seterrcall)?
-    asked : kinds of dtypes whose numbers are not known well enough, with the reason.
+    asked : of which kinds might it ask for the class, or the identity, of a number?
     """
 
     def __init__(self, size: int, may_loop: bool = True) -> None:
@@ -171,8 +167,7 @@ class Layer:
         self.written: list[Any] = []  # functions that run on our arrays as they are written: see forms.py
         self.reason: str | None = None
         self.loops: list[tuple[str, str]] = []
-        self.shown, self.hears_errors, self.may_loop = getattr(warnings, SHOW, None), False, may_loop
-        self.asked = OBJECTS
+        self.shown, self.hears_errors, self.asked, self.may_loop = getattr(warnings, SHOW, None), False, "O", may_loop
 
     def doubt(self, reason: str) -> NoReturn:
         """Abandon the run: the function is called for each example instead."""
@@ -302,7 +297,7 @@ class Batched(DuckArray):
     def __init__(self, inner: Array, layer: Layer, mapped: bool = True, base: Any = None, number: bool = False) -> None:
         self.inner, self.batch_layer, self.mapped, self._base, self.is_number = inner, layer, mapped, base, number
         if number and inner.dtype.kind in layer.asked:
-            layer.doubt(layer.asked[inner.dtype.kind])
+            layer.doubt("the class or the identity of a number")
 
     @staticmethod
     def adopt(x: Any, like: Batched) -> Any:
@@ -311,9 +306,8 @@ class Batched(DuckArray):
 
     def eager_class(self) -> type:
         """The class of the array inside, or of one example."""
-        if isinstance(self.inner, NodeRole):
-            return type(self.inner)
-        return self.dtype.type if self.is_number else np.ndarray
+        plain = self.dtype.type if self.is_number else np.ndarray
+        return type(self.inner) if isinstance(self.inner, NodeRole) else plain
 
     def refuse_number(self, what: str) -> NoReturn:
         """Refuse a number that differs between examples."""

@@ -144,8 +144,7 @@ def settled(layer: Layer, function: Any, form: Callable[..., Any] | None, args: 
 
 def are_shared(x: Any, layer: Layer) -> bool:
     """Are there arrays of the layer in these arguments, and none with a batch?"""
-    found = [v.mapped for v in flat(x) if type(v) is Batched and v.batch_layer is layer]
-    return bool(found) and not any(found)
+    return {v.mapped for v in flat(x) if type(v) is Batched and v.batch_layer is layer} == {False}
 
 
 def remember(kind: Any, how: Any) -> Any:

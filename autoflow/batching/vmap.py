@@ -26,7 +26,7 @@ from ..nodes.nodes import NodeRole, gradient_target, value_of
 from ..program.callers import user_frame
 from ..table.shapes import innermost
 from . import forms, places, products, shapes  # noqa: F401 - they fill the table of forms
-from .batched import ASKED, OBJECTS, Batched, Doubt, Layer, Shared, in_order_of_stack, layer_of, open_layer, own_type, users_line
+from .batched import Batched, Doubt, Layer, Shared, in_order_of_stack, layer_of, open_layer, own_type, users_line
 from .definition import Axes, is_stacked, mapped_leaves, put_axis, run_loop, same_as_one, spread_axes
 from .looping import KNOWN, SAID, is_same, remember
 
@@ -158,7 +158,7 @@ class Batch:
             """As f sees what all examples share: what is one object stays one."""
             return views.setdefault(id(x), x.view(Shared)) if type(x) is np.ndarray else x
 
-        layer.hears_errors, layer.asked = before.hears_errors, ASKED if before.finds_truths else OBJECTS
+        layer.hears_errors, layer.asked = before.hears_errors, before.asked
         try:
             for x in [x for x, axis in others if axis is not None]:
                 if own_type(type(x)) or not array_type(x):

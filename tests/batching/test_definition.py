@@ -78,7 +78,7 @@ class Run:
         random.seed(0)
         self.scope = {
             "np": np, "BUF": np.zeros(4), "LST": [1], "DCT": {}, "RNG": np.random.default_rng(0),
-            "OBJ": types.SimpleNamespace(n=1), "CNT": 0, "TRUE": np.True_, "ITR": iter([1.0, 2, 3, 4, 5]),
+            "OBJ": types.SimpleNamespace(n=1, t=[np.True_]), "CNT": 0, "TRUE": np.True_, "ITR": iter([1.0, 2, 3, 4, 5]),
         }  # fmt: skip
         body = body.replace("\n", "\n ") if caught != "not caught" else body
         exec(f"def f(x, y, m, i, s):\n  {CAUGHT[caught].format(body)}", self.scope)

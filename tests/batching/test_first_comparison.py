@@ -4,6 +4,7 @@ A function is made twice. First it gets what leads to an array, and is right und
 place, what leads to one of NumPy's numbers, whose type it asks for: only the comparison with one example notices that.
 """
 
+import copy
 import functools
 import operator
 import os
@@ -237,7 +238,13 @@ def test_a_first_batch_of_equal_numbers_teaches_nothing_wrong(turned):
     assert wrong == []
 
 
-def test_a_container_that_all_examples_share_is_the_one_that_was_given():
-    given = [X[0]]
-    found = af.vmap(lambda x, c: x * (2.0 if c is given else 1.0), (0, None), loop="allow")(X, given)
-    np.testing.assert_array_equal(found, 2 * X)
+def test_what_all_examples_share_is_what_was_given():
+    """Also after calls with others, for which the function has been compared."""
+    for given in (X[0], [X[0]], {"a": [1.0]}, [], (X[1], [0])):
+
+        def f(x, c, given=(given,)):
+            return x * (2.0 if c is given[0] else 1.0)
+
+        for c in (copy.deepcopy(given), given, copy.deepcopy(given)):
+            for found in (af.vmap(f, (0, None), loop="allow")(X, c), af.vmap(f, loop="allow")(X, c=c)):
+                np.testing.assert_array_equal(found, X * (2.0 if c is given else 1.0))

@@ -84,7 +84,7 @@ EXPRESSIONS = """
     x*(id(x[0,0]<=0)==id(np.True_))  x*(not all(map(__import__("operator").is_not,[x[0,0]<=0],[np.True_])))
     x*isinstance(x[0,0],np.ndarray)  x*isinstance(np.zeros_like(x[0,0]),np.ndarray)
     x*isinstance(np.where(x[0,0]>0,x[0,0],1.),np.ndarray)  x*x.flags.c_contiguous  x*len(x.strides)
-    x[0]*(x[1:].base is None)  x*len(f"{x[0,0]:.1f}")  x*len({x[0,0]:1})  x.copy()*2
+    x[0]*(x[1:].base is None)  x*len(f"{x[0,0]:.1f}")  x*len({x[0,0]:1})  x.copy()*2  x*((x[0,0]<=0) is OBJ.t[0])
     __import__("copy").deepcopy(x)+1  np.apply_along_axis(lambda v:v.sum()*v,1,x)  np.vectorize(lambda v:v*2)(x)
     np.sum(x,0,where=x>0)  np.sum(x,1,where=s>0)  np.sum(s,0,where=x>0)  np.sum(s,0,where=s>0)+x
     np.sum(x[0,0],where=x[0,1]>0)  np.sum(x[0,0],where=np.array(True))  np.max(x[0,0],axis=0)
@@ -103,7 +103,7 @@ EXPRESSIONS = """
     np.take(x,np.argsort(x[0])+3,axis=0,mode=1)  np.take(s,np.argsort(x[0])-9,axis=0,mode=0)  np.where(x>0,x,s)
     x.conjugate()  (x+1j*s).conj()  x.compress([True,False,True,False],axis=1)  np.abs(x)**s  2.**x  (x*2.).view()
     x*s[0,0]+s[0,0][()]  [x*2]*2
-    np.allclose(x,y)  np.array_equal(x,x)  x*np.may_share_memory(x,x[0])
+    np.allclose(x,y)  np.array_equal(x,x)  x*np.may_share_memory(x,x[0])  x*((x[0,0]>0) is OBJ.t[0])
     np.lib.stride_tricks.sliding_window_view(x,2,1)  np.sum(x,5)  x+np.ones((2,2))  x.reshape(5,5)  x@x
     np.concatenate([x,x[:,:1]])  np.linalg.inv(m*0)  np.max(x[:0])  x+np.ones((5,3,4))  x[0]+np.ones((5,4))
 """

@@ -233,7 +233,8 @@ KINDS = {
 }  # fmt: skip
 CATCHING = "except"  # a name that code with a handler of exceptions has, or with a block of a context manager
 FORMATS = ("FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC", "BINARY_OP%", "BINARY_OP%=")
-IMPLIED = {"PUSH_EXC_INFO": CATCHING, "MATCH_CLASS": "__match_args__", **dict.fromkeys(FORMATS, "format")}
+IMPLIED = {"PUSH_EXC_INFO": CATCHING, "MATCH_CLASS": "__match_args__", "IS_OP": "is_"}
+IMPLIED |= dict.fromkeys(FORMATS, "format")
 
 
 def code_in(code: types.CodeType) -> Iterator[types.CodeType]:

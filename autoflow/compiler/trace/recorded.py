@@ -29,12 +29,12 @@ import numpy as np
 
 from ...backends.duck_arrays import Registration, guard_derivatives
 from ...backprop.snapshots import GRADIENT
-from ...batching.vmap import BatchFunction
 from ...base import pytree
 from ...base.errors import CompileError
 from ...base.lazy import NN_MODULE
 from ...base.modes import switched
 from ...base.numbering import now
+from ...batching.vmap import BatchFunction
 from ...nodes.cuts import CONSTANTS, take_constants
 from ...nodes.nodes import Array, NodeRole, Variable, gradient_target, value_of
 from ...nodes.versions import owner_of
@@ -86,10 +86,10 @@ class Parameters:
         return {id(a) for a in map(value_of, self.own.values()) if id(owner_of(a)) not in others}
 
 
-# For the class, the identity or the attributes of an array, which exceptions of Python itself tell, too. af.vmap cannot
-# compare examples of a recorded batch.
-UNPROVED = "a derivative of numbers"  # a name of functions in which one is taken that is not proved in a recording
-ASKING = frozenset({"type", "id", "is_", "is_not", "hasattr", "getattr", "vars", "dir", "vmap", CATCHING, UNPROVED})
+# For the class, the identity or the attributes of an array, which exceptions of Python itself tell, too.
+UNPROVED = "unproved"  # a name of functions in which something is done that eager code checks, and a recording cannot
+ASKING = {"type", "id", "is_", "is_not", "hasattr", "getattr", "vars", "dir", "__doc__", "__module__", "vmap"}
+ASKING |= {CATCHING, UNPROVED}
 
 
 # ---------------------------------------------------------------- the recording, and what must not be left of it
@@ -101,7 +101,8 @@ class Recorded:
     program : what to compute.
     tree : what the function returned, with places in ``program.outputs`` instead of arrays.
     guards : what it found outside, and must find again.
-    asks : may it ask for the class, the id or the attributes of an array, or differentiate by numbers without a proof?
+    asks : may it ask for the class, the id or the attributes of an array, meet a number of Python's, which has others
+        than an array, differentiate by numbers without a proof, or run af.vmap, which compares no recorded examples?
         Then the first call is compared, too.
     outside : the ids of arrays and collections outside.
     """
@@ -137,8 +138,7 @@ def record(
         guards.named, guards.constants = before.named, before.constants
     outside = frozenset(guards.contents)
     guards.watch(program, ignored, watch)
-    asks = not ASKING.isdisjoint(guards.named) or BatchFunction in guards.classes
-    return Recorded(program, tree, guards, asks, outside)
+    return Recorded(program, tree, guards, not ASKING.isdisjoint(guards.named), outside)
 
 
 def run_once(
@@ -191,7 +191,7 @@ def run_once(
         tape.open = False
         entered.clear()
         del given, both, rebuilt, is_unchanged
-    guards.named |= {UNPROVED} if unproved or tape.gives_pythons else set()
+    guards.named |= {UNPROVED} if unproved or tape.gives_pythons or BatchFunction in guards.classes else set()
     for what in guards.changes():
         raise CompileError(f"the compiled function {what}.")
     for of_call in tape.given:

@@ -174,13 +174,12 @@ class Tape:
         """A new array object for that value; in the memory of another one, if it is the view ``take(view_of)``."""
         x = Traced()
         x.now, x.tape, x.held, x.source, x.time = value, self, value.sample, view_of, self.writes
-        if not isinstance(x.held, np.ndarray) and value.args:
-            if gives_object(value, x.held):
-                raise CompileError(
-                    f"{value.name} at {caller()} gives an object of an array of objects, and no number: it cannot be "
-                    f"compiled. Compute with numbers, or say af.compile(f, fallback=True)."
-                )
-            self.gives_pythons = self.gives_pythons or not isinstance(x.held, np.generic)
+        self.gives_pythons |= type(x.held) in NUMBERS
+        if not isinstance(x.held, np.ndarray) and value.args and gives_object(value, x.held):
+            raise CompileError(
+                f"{value.name} at {caller()} gives an object of an array of objects, and no number: it cannot be "
+                f"compiled. Compute with numbers, or say af.compile(f, fallback=True)."
+            )
         self.alive.append(ref(x))
         if view_of is not None:
             x.viewed = take
