@@ -6,6 +6,7 @@ which axis of each argument and result numbers the examples, and how many there 
 
 from __future__ import annotations
 
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -167,14 +168,23 @@ def put_axis(axis: int, z: Any) -> Any:
     return np.moveaxis(z, 0, axis) if axis else z
 
 
-def same_as_one(result: Any, one: Any, axes: list[Any]) -> bool:
-    """Does ``result`` begin with what f returns for the first example alone?"""
+def numbers_of(result: Any, axes: list[Any], size: int) -> Any:
+    """For each example how many numbers in its results are neither 0 nor NaN. Other results count as one."""
+    told = np.zeros(size)
+    for z, axis in zip(map(value_of, pytree.tree_leaves(result)), axes, strict=True):
+        counts = axis is not None and isinstance(z, np.ndarray) and z.dtype.kind in "biufc"
+        told += np.count_nonzero(np.moveaxis((z == z) & (z != 0), axis, 0).reshape(size, -1), 1) if counts else 1
+    return told
+
+
+def same_as_one(result: Any, one: Any, axes: list[Any], k: int) -> bool:
+    """Is example k of ``result`` what f returns for that example alone?"""
     found, single = pytree.tree_leaves(result), pytree.tree_leaves(one)
-    return len(found) == len(single) and all(map(begins_with, found, single, axes))
+    return len(found) == len(single) and all(map(is_example, found, single, axes, repeat(k)))
 
 
-def begins_with(z: Any, x: Any, axis: Any) -> bool:
-    """Is the first example of z the same as x?"""
+def is_example(z: Any, x: Any, axis: Any, k: int) -> bool:
+    """Is example k of z the same as x?"""
     if not (is_stacked(z) and is_stacked(x)):
         return is_same(z, x)
     if own_type(type(x)):
@@ -182,5 +192,5 @@ def begins_with(z: Any, x: Any, axis: Any) -> bool:
     z, x = value_of(z), value_of(x)
     if not isinstance(z, np.ndarray) or not isinstance(x, (np.ndarray, np.generic, bool, int, float, complex)):
         return True  # recorded by somebody else
-    z = z if axis is None else np.moveaxis(z, axis, 0)[0, ...]
+    z = z if axis is None else np.moveaxis(z, axis, 0)[k, ...]
     return np.shape(z) == np.shape(x) and z.dtype == np.result_type(x) and close(z, x)

@@ -27,7 +27,7 @@ from ..program.callers import user_frame
 from ..table.shapes import innermost
 from . import forms, places, products, shapes  # noqa: F401 - they fill the table of forms
 from .batched import Batched, Doubt, Layer, Shared, in_order_of_stack, layer_of, open_layer, own_type, users_line
-from .definition import Axes, is_stacked, mapped_leaves, put_axis, run_loop, same_as_one, spread_axes
+from .definition import Axes, is_stacked, mapped_leaves, numbers_of, put_axis, run_loop, same_as_one, spread_axes
 from .looping import KNOWN, SAID, is_same, remember
 
 # ---------------------------------------------------------------- while a vmap runs: nodes on Batched arrays
@@ -198,7 +198,8 @@ class Batch:
         return result
 
     def compare(self, layer: Layer, result: Any, out_axes: Axes, before: Trial) -> None:
-        """Compare the result with what f returns for one example, the first time that arguments have these shapes."""
+        """Compare the result with what f returns for one example, the first time that arguments have these shapes: for
+        that with the most numbers other than 0 and NaN, as all functions may agree in these."""
         if layer.depth > 1 or not all([k is None or isinstance(value_of(x), np.ndarray) for x, k in self.leaves]):
             return
         given = [*self.leaves, *[(x, name) for name, x in self.options.items()]]
@@ -207,18 +208,21 @@ class Batch:
         is_replaced = [x for x, k in given if type(k) is not int and type(x) is np.ndarray] or containers
         if key in KNOWN and not (before.identifies and is_replaced):  # f may find outside what it is given
             return
+        axes = spread_axes(out_axes, result, "out_axes", "result")
+        numbers = numbers_of(result, axes, layer.size)
+        k = int(numbers.argmax())
         try:
             with before.locked(), silence(), switched(prove="never"):  # arrays of the batch refuse to be read
-                one = self.f(*self.arguments(lambda x: example(value_of(x), 0)), **self.options)
+                one = self.f(*self.arguments(lambda x: example(value_of(x), k)), **self.options)
         except MemoryError:
             raise
         except Exception as error:
             layer.reason = f"{type(error).__name__} for one example"
         else:
-            if same_as_one(result, one, spread_axes(out_axes, result, "out_axes", "result")):
-                remember(key, True)
-            else:
+            if not same_as_one(result, one, axes, k):
                 layer.reason = f"another result for one example alone, in {definition_line(self.f)}"
+            elif numbers[k]:  # equal zeros prove nothing
+                remember(key, True)
         finally:
             before.restore()
 
