@@ -20,6 +20,7 @@ there, and the node's own is recorded inside.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
@@ -524,9 +525,7 @@ def strides_of(x: Array) -> tuple[int, ...]:
 
 def in_memory(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, ...]:
     """The axes in the order in which they lie in memory, the outermost first; those of length 1 do not matter."""
-    axes = [k for k, n in enumerate(shape) if n > 1]
-    ones = [k for k, n in enumerate(shape) if n <= 1]
-    return (*ones, *sorted(axes, key=lambda k: -abs(strides[k])))
+    return tuple(sorted(range(len(shape)), key=lambda k: -abs(strides[k]) if shape[k] > 1 else -math.inf))
 
 
 def one_behind_another(x: Array) -> Array:

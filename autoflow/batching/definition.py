@@ -6,7 +6,6 @@ which axis of each argument and result numbers the examples, and how many there 
 
 from __future__ import annotations
 
-from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -79,13 +78,6 @@ def is_array(x: Any) -> bool:
     return hasattr(kind, "dtype") or pytree.is_number(x) or (hasattr(kind, "__array__") and hasattr(kind, "shape"))
 
 
-def as_numpys(x: Any) -> Any:
-    """An array or table of another library, such as a Series, as a NumPy array: ``x[k]`` is its row k, whatever its
-    labels are. Not for arrays that hold nodes, have coordinates, or are sparse."""
-    is_data = array_type(x) is None and hasattr(x, "__array__") and kept_in(type(x)) is None
-    return np.asarray(x) if is_data else x
-
-
 def mapped_leaves(in_axes: Axes, args: tuple[Any, ...], flat: bool) -> tuple[list[tuple[Any, Any]], int]:
     """The leaves of the arguments, each with its axis, which is now in front, or None; and how many examples there
     are."""
@@ -94,7 +86,10 @@ def mapped_leaves(in_axes: Axes, args: tuple[Any, ...], flat: bool) -> tuple[lis
     given, lengths = [], {}
     for k, (x, axis) in enumerate(zip(leaves, axes, strict=True)):
         if axis is not None and (axis := checked_axis(x, axis, args, k)) is not None:
-            x = in_front(x if type(x) is np.ndarray else as_numpys(x), axis)
+            # A table of another library, such as a Series, becomes an array: x[k] is row k, whatever its labels. Not
+            # what holds nodes, has coordinates, or is sparse.
+            is_data = array_type(x) is None and hasattr(x, "__array__") and kept_in(type(x)) is None
+            x = in_front(np.asarray(x) if is_data else x, axis)
             lengths[k] = x.shape[0]
         given.append((x, axis))
     if not lengths:
@@ -180,7 +175,7 @@ def numbers_of(result: Any, axes: list[Any], size: int) -> Any:
 def same_as_one(result: Any, one: Any, axes: list[Any], k: int) -> bool:
     """Is example k of ``result`` what f returns for that example alone?"""
     found, single = pytree.tree_leaves(result), pytree.tree_leaves(one)
-    return len(found) == len(single) and all(map(is_example, found, single, axes, repeat(k)))
+    return len(found) == len(single) and all(map(is_example, found, single, axes, [k] * len(axes)))
 
 
 def is_example(z: Any, x: Any, axis: Any, k: int) -> bool:

@@ -43,10 +43,9 @@ def of_stacks(function: Any, cores: tuple[int, ...], layer: Layer, *args: Any, *
     """The form of a function that works on stacks: the last ``cores`` axes of its arguments belong to it."""
     n = len(cores)
     counted = options.get("axes") is not None or options.get("axis", -1) >= 0  # from the first axis, not the last
-    if counted or any_batched(*args[n:], *options.values()):
+    are_few = any([ndim_of(x) < core for x, core in zip(args, cores, strict=False)])  # NumPy says what that means
+    if counted or are_few or any_batched(*args[n:], *options.values()):
         return NotImplemented
-    if any([ndim_of(x) < core for x, core in zip(args, cores, strict=False)]):
-        return NotImplemented  # it is NumPy's to say what that means
     arrays, mapped = align(layer, args[:n], cores)
     return wrap_batched(function(*arrays, *args[n:], **options), layer, mapped)
 
@@ -118,10 +117,8 @@ def einsum(layer: Layer, *operands: Any, out: Any = None, optimize: Any = False,
     """``np.einsum`` with one more letter, for the batch."""
     arrays, call = arrays_and_subscripts(operands)
     letters = explicit(call, [np.ndim(x) for x in arrays])
-    new = next((c for c in "zyxwvutsrqponmlkjihgfedcbaZYXWVUTSRQPONMLKJIHGFEDCBA" if c not in letters), None)
+    new = next(c for c in "zyxwvutsrqponmlkjihgfedcbaZYXWVUTSRQPONMLKJIHGFEDCBA" if c not in letters)  # or a doubt
     found = [open_layer(x, layer) for x in arrays]
-    if new is None:
-        return NotImplemented
     inputs, _, output = letters.partition("->")
     terms = [new + term if m else term for term, (_, m) in zip(inputs.split(","), found, strict=True)]
     subscripts = ",".join(terms) + "->" + new + output

@@ -55,7 +55,7 @@ def vmap(f: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0, *, loop: 
         says why and where, once for each line; "allow": without a warning; "refuse": BatchError.
 
     Mostly f is called once, with all examples in arrays that have the shape of one; for arguments of new shapes once
-    more, for the first example, and results are compared. If f is called for each example after all, whatever the
+    more, for one example, and results are compared. If f is called for each example after all, whatever the
     first call has changed (arrays and lists from outside, random generators) is restored before.
 
     ``af.vmap(af.grad(f))`` gives the gradient of each example; vmap may be nested, differentiated and compiled.
@@ -293,9 +293,8 @@ def leave(z: Any, axis: Any, layer: Layer, seen: set[int]) -> Any:
     if inner.size and not inner.flags.c_contiguous:
         inner = in_order_of_stack(inner)
     inner = put_axis(axis, inner) if axis else inner
-    dtype: Any = inner.dtype
-    if not dtype.isnative or dtype.kind == "V":  # np.stack has the byte order of this machine, and records without gaps
-        dtype = np.result_type(dtype)
+    # np.stack has the byte order of this machine, and records without gaps.
+    dtype: Any = inner.dtype if inner.dtype.isnative and inner.dtype.kind != "V" else np.result_type(inner.dtype)
     if type(inner) is not np.ndarray:
         return np.copy(inner) if dtype is inner.dtype else inner.astype(dtype)
     if inner.base is None and inner.flags.writeable and dtype is inner.dtype and id(inner) not in seen:

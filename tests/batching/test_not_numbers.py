@@ -307,7 +307,7 @@ def wrong_answers(body):
     wrong = []
     f, g = function(body), function(body)
     mapped, compiled = af.vmap(f, loop="allow"), af.compile(function(body))
-    for k, batch in enumerate(BATCHES):
+    for k, batch in enumerate([BATCHES[0] * [[0], [1], [1], [1]], *BATCHES]):  # a first example of zeros shows little
         text = difference(outcome(mapped, batch.copy()), outcome(by_loop, g, batch.copy()))
         wrong += [f"vmap, call {k}: {text}"] if text else []
     g = function(body)

@@ -232,9 +232,8 @@ KINDS = {
     "STORE_ATTR": 1, "STORE_GLOBAL": 0, "LOAD_FROM_DICT_OR_GLOBALS": 0, "IMPORT_NAME": 2,
 }  # fmt: skip
 CATCHING = "except"  # a name that code with a handler of exceptions has, or with a block of a context manager
-FORMATS = ("FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC", "BINARY_OP%", "BINARY_OP%=")
 IMPLIED = {"PUSH_EXC_INFO": CATCHING, "MATCH_CLASS": "__match_args__", "IS_OP": "is_"}
-IMPLIED |= dict.fromkeys(FORMATS, "format")
+IMPLIED |= dict.fromkeys(("FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC", "BINARY_OP%", "BINARY_OP%="), "format")
 
 
 def code_in(code: types.CodeType) -> Iterator[types.CodeType]:
