@@ -304,8 +304,7 @@ def cases():
 
 def wrong_answers(body):
     """Where the transforms silently differ from their definitions."""
-    wrong = []
-    f, g = function(body), function(body)
+    wrong, f, g = [], function(body), function(body)
     mapped, compiled = af.vmap(f, loop="allow"), af.compile(function(body))
     for k, batch in enumerate([BATCHES[0] * [[0], [1], [1], [1]], *BATCHES]):  # a first example of zeros shows little
         text = difference(outcome(mapped, batch.copy()), outcome(by_loop, g, batch.copy()))
