@@ -304,8 +304,7 @@ def cases():
 
 def wrong_answers(body):
     """Where the transforms silently differ from their definitions."""
-    wrong, late = [], []  # in the first call of a compiled function: the second, which is compared, must be refused
-    f, g = function(body), function(body)
+    wrong, f, g = [], function(body), function(body)
     mapped, compiled = af.vmap(f, loop="allow"), af.compile(function(body))
     for k, batch in enumerate([BATCHES[0] * [[0], [1], [1], [1]], *BATCHES]):  # a first example of zeros shows little
         text = difference(outcome(mapped, batch.copy()), outcome(by_loop, g, batch.copy()))
@@ -316,8 +315,8 @@ def wrong_answers(body):
         if isinstance(found, CompileError) or (k and isinstance(found, Exception) and type(found) is type(expected)):
             return wrong
         if text := difference(found, expected):
-            (wrong if k else late).append(f"compile, call {k}: {text}")
-    return wrong + late
+            wrong.append(f"compile, call {k}: {text}")
+    return wrong
 
 
 PARTS = 8 if NIGHTLY else 2
