@@ -123,7 +123,7 @@ def quietly(row):
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if row.function in FORMS], ids=lambda row: row.name)
-def test_every_example_of_a_row_has_its_form(row: Any) -> None:
+def test_every_example_of_a_row_has_its_form(row):
     with np.errstate(all="ignore"), warnings.catch_warnings():
         quietly(row)
         for number in range(len(examples_of(row))):
