@@ -3,7 +3,9 @@ of every method and function that takes one array, in its own order and by ``af.
 """
 
 import warnings
+from contextlib import suppress
 from contextvars import ContextVar
+from itertools import product
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ from row_examples import examples_of
 from support import NIGHTLY, call, prepare, rows, values_of
 
 import autoflow as af
-from autoflow.errors import BatchError
+from autoflow.errors import BatchError, LostGradientError, NoRuleError
 from autoflow.nodes.nodes import NodeRole, value_of
 
 
@@ -123,6 +125,34 @@ def test_methods_and_functions_in_the_memory_of_the_array(shape, way):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         way(run, [np.random.default_rng(0).uniform(0.5, 1.5, shape)])
+
+
+def shows(seen, z):
+    """The plain arrays of floats in a result that lie in the memory of the node z."""
+    plain = [v for v in af.tree_leaves(seen) if isinstance(v, np.ndarray) and not isinstance(v, NodeRole)]
+    return [v for v in plain if v.dtype.kind == "f" and v.size and np.shares_memory(v, z)]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_what_shows_the_memory_of_a_constant_is_lost_loudly_when_a_node_is_written_there():
+    options = {}, {"copy": False}, {"order": "K"}, {"order": "A"}, {"subok": True}
+    found = set()
+    for name, function in CALLS.items():
+        for arguments, named in product([*ARGUMENTS, (1, "f8"), ("f8",)], options):
+
+            def f(x, function=function, arguments=arguments, named=named):
+                z = af.zeros(4)
+                seen = shows(function(z, *arguments, **named), z)
+                z[1] = x
+                return np.sum(z) + sum([np.sum(np.cos(v)) for v in seen])
+
+            z = af.zeros(4)
+            with suppress(Exception):
+                if name not in found and shows(function(z, *arguments, **named), z):
+                    found.add(name)
+                    with pytest.raises((NoRuleError, LostGradientError)):
+                        af.grad(f)(0.5)
+    assert len(found) > 3, found
 
 
 SEEN: ContextVar[list] = ContextVar("seen")  # what a function under vmap keeps in a list is that of the examples
