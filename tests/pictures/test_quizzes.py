@@ -16,8 +16,6 @@ from autoflow.pictures.model.steps import steps_of
 from autoflow.pictures.pages.html import answer_of, formula_choice, fragment, named_values, pack_file, sent_answer
 from autoflow.pictures.quizzes import LINE, Quiz, quiz
 
-# ------------------------------------------------------------------ answers
-
 PROGRAM = pack_file("predict.js", "autoflow.pictures.pages") + "\nconst names = new Map([['a2', 1.5], ['α', 7]]);"
 ANSWERS = {
     "0.25": 0.25, "1/4": 0.25, "-3": -3, "−3,5": -3.5, "2**3": 8, "2^-1": 0.5, "-2^2": -4, "2*(1+3)": 8, "1e-3": 1e-3,
