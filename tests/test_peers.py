@@ -41,6 +41,12 @@ FUNCTIONS = {
               lambda t, a, x: t.where(x > 1.0, x**2, t.exp(x)).sum()),
     "joining": (lambda np, a, x: np.sum(np.concatenate([x, x[1:] * x[0]]) ** 2 * np.stack([x, x**2]).reshape(-1)[:5]),
                 lambda t, a, x: (t.cat([x, x[1:] * x[0]]) ** 2 * t.stack([x, x**2]).reshape(-1)[:5]).sum()),
+    "sort": (lambda np, a, x: np.sum(np.sort(x[::-1]) * x**2) + np.sum(x[::2] ** 3),
+             lambda t, a, x: (t.sort(x.flip(0))[0] * x**2).sum() + (x[::2] ** 3).sum()),
+    "inv": (lambda np, a, x: np.sum(np.linalg.inv(a * x) ** 2) + np.linalg.det(a * x),
+            lambda t, a, x: (t.linalg.inv(a * x) ** 2).sum() + t.linalg.det(a * x)),
+    "arctan2": (lambda np, a, x: np.sum(np.arctan2(np.sin(x), x**2) + np.log1p(x) ** x),
+                lambda t, a, x: (t.arctan2(t.sin(x), x**2) + t.log1p(x) ** x).sum()),
     "minimum": (lambda np, a, x: np.sum(np.minimum(x, x**2) * np.maximum(x, 1.0)),
                 lambda t, a, x: (t.minimum(x, x**2) * x.clamp(min=1.0)).sum()),
 }  # fmt: skip
