@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 from graphs import lesson, missing
-from pages import Reader, data_of, rgb
+from html_pages import Reader, data_of, rgb
 from processes import in_node
 from support import rows
 
