@@ -295,7 +295,6 @@ def states():
         "hooks, names, frozen Variables": (hooked, lambda: (
             frozen.requires_grad, doubled(weight), doubled(nodes[1]), nodes[2].name,
         )),
-
         "objects of Python's": (of_python, lambda: (
             library.n, library.calls.call_count, library.numbers.tolist(), point.value, list(items), model.calls,
         )),
@@ -313,7 +312,6 @@ def states():
             factories.default_factory, error.args, number.n, named_number.n, named_number.getstate(), vars(point_of),
             module.n, with_defaults(), other_code(), with_defaults.__defaults__, with_defaults.__kwdefaults__,
         )),
-
         "files in memory": (of_files, lambda: (
             text.getvalue(), text.tell(), buffer_of_bytes.getvalue(), own_text.getvalue(), own_text.tell(),
         )),

@@ -172,7 +172,6 @@ VALUES = [
     (lambda: elementwise_grad(np.sin, holomorphic=True)(np.array([Z, 1j])), np.cos([Z, 1j])),
     *[(lambda mode=mode: jacobian(np.sin, holomorphic=True, mode=mode)(np.array([Z, 1j])), np.diag(np.cos([Z, 1j])))
       for mode in ("reverse", "forward")],
-
     (lambda: jacobian(np.abs)(np.array([3 + 4j])), [[(3 + 4j) / 5]]),
     (lambda: jacobian(lambda x: np.exp(1j * x))(0.5), 1j * np.exp(0.5j)),
     # Jacobians by their other names.
