@@ -16,7 +16,7 @@ import pytest
 import runtime
 from firefox import firefox
 from live_models import HELPERS as HELPERS, MODELS, drag, model, page_of
-from pages import rgb
+from picture_pages import rgb
 from processes import in_node
 from seeds import by_day
 
