@@ -44,7 +44,6 @@ REASONS = {
     "Pyodide is not here": "Pyodide is not here: .*|not to be had: .*|[Tt]here is no npm",
     "these surroundings cannot be had": "could not be tried: .*",
     "not in a browser: no threads, no processes": "not in a browser: .*",
-    "no floating-point flags": "no floating-point flags: NumPy raises no such error here",
     "NumPy refuses complex numbers": "NumPy does not have it for complex numbers",
     "this NumPy does not have it": "this NumPy does not have it|NumPy is installed without its tests",
     "the peer lacks the function": "it has no such function",

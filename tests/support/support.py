@@ -18,7 +18,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import pytest
 
 import autoflow as af
 from autoflow.cli import demo
@@ -329,22 +328,6 @@ class Split(af.Function):
     def backward(ctx, g, h):
         x, y = ctx.saved_tensors
         return g * y + h, g * x + h
-
-
-# -- what a machine has not ------------------------------------------------------------------------------------------
-
-
-def raises_flags() -> bool:
-    """Does NumPy hear of a division by zero? WebAssembly has no floating-point flags."""
-    try:
-        with np.errstate(all="raise"):
-            np.ones(1) / np.zeros(1)
-    except FloatingPointError:
-        return True
-    return False
-
-
-needs_flags = pytest.mark.skipif(not raises_flags(), reason="no floating-point flags: NumPy raises no such error here")
 
 
 # -- rules that a test replaces --------------------------------------------------------------------------------------
