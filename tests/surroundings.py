@@ -44,7 +44,7 @@ RUNS = names("""
 """)
 BROAD = (*GOLDEN, *NAMES, *NUMBERS, *RUNS)
 BRIEF = names("""
-    nodes/test_nodes.py cli/test_commandline.py::test_program_computes optim/test_optimisers.py::test_states_go_on
+    nodes/test_nodes.py cli/test_commandline.py::test_program optim/test_optimisers.py::test_states_go_on
     pictures/test_formats.py::test_golden_files test_interop.py::test_save_and_load
 """)
 WASM = (

@@ -303,6 +303,12 @@ def walked():
     return pkgutil.walk_packages(autoflow.__path__, "autoflow.")
 
 
+def test_no_module_of_the_tests_hides_another(pytestconfig):
+    """Else which is imported depends on the tests that run first. (Scripts make.py are loaded by their paths.)"""
+    files = [file.stem for folder in pytestconfig.getini("pythonpath") for file in Path(folder).glob("*.py")]
+    assert [name for name, count in Counter(files).items() if count > 1] == ["make"]
+
+
 def test_inner_packages_hold_a_docstring_and_nothing_else():
     found = {info.name.removeprefix("autoflow.") for info in walked() if info.ispkg}
     others = {

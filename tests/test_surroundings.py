@@ -22,8 +22,10 @@ def test_surroundings(place):
 def test_names_and_files_are_there():
     names = [place.name for place in PLACES]
     assert len(set(names)) == len(names)
-    files = {test.partition("::")[0] for place in PLACES for test in place.tests}
-    assert [name for name in files if not (ROOT / "tests" / name).exists()] == []
+    for test in {test for place in PLACES for test in place.tests}:
+        file, _, function = test.partition("::")
+        assert not function or f"def {function}(" in (ROOT / "tests" / file).read_text("utf-8"), test
+        assert (ROOT / "tests" / file).exists(), test
 
 
 def test_what_fails_is_said(capsys, monkeypatch):

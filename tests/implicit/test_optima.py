@@ -170,7 +170,6 @@ def test_a_minimum_in_a_minimum():
 
 
 # The gradient is zero there, too: a maximum that the search begins at, a saddle point, an inflection, a constraint.
-# The gradient is zero there, too: a maximum that the search begins at, a saddle point, an inflection, a constraint.
 WITHOUT_MINIMUM = {
     "not a minimum: .* the curvature -16": lambda: argmin(lambda x, t: (x**2 - t) ** 2, 0.0, 4.0),
     "found a point that is not a minimum: ": lambda: argmin(lambda x, t: x[0] ** 2 - t * x[1] ** 2, np.zeros(2), 1.0),

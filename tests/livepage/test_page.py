@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 import runtime
 from firefox import firefox
-from html_pages import rgb
 from live_models import HELPERS as HELPERS, MODELS, drag, model, page_of
+from picture_pages import rgb
 from processes import in_node
 from seeds import by_day
 

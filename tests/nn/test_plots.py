@@ -162,7 +162,7 @@ def test_weights(ax):
         ax.clear()
         af.plot_weights([af.Variable([1.0], name="w"), other], ax=ax)
         assert names() == ["w", label]
-    for given, message in (({"w": np.array([np.nan])}, "has NaN"), ({"w": np.array([])}, "is empty"), ({}, "are no p")):
+    for given, message in (({"w": np.array([np.nan])}, "w has NaN"), ({"w": np.array([])}, "w is empty"), ({}, "no p")):
         with pytest.raises(InputError, match=message):
             af.plot_weights(given, ax=ax)
 

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from graphs import EVIL, lesson, repeat, shared
-from html_pages import PARTS, rgb
+from picture_pages import PARTS, rgb
 
 import autoflow as af
 from autoflow.pictures import graph

@@ -181,7 +181,7 @@ def test_dot_draws_any_name_as_it_is(name):
 
 
 @with_dot
-@pytest.mark.parametrize("name", [*PICTURES, "lesson", "square", "network", "network_folded", "hostile"])
+@pytest.mark.parametrize("name", [*PICTURES, "lesson", "square", "network", "network_folded", "hostile", "gradient"])
 def test_dot_accepts_every_picture_without_a_warning(name):
     text = (PICTURES.get(name) or make.GALLERY[name])().to_dot()
     done = subprocess.run(["dot", "-Tsvg"], input=text.encode(), capture_output=True, check=True)

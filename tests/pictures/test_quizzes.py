@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from graphs import EVIL, lesson, shared
-from html_pages import PARTS
+from picture_pages import PARTS
 from processes import in_node
 
 import autoflow as af

@@ -22,7 +22,6 @@ import numpy as np
 
 COPIES: Counter[str] = Counter()  # "get": arrays that left; "put": arrays that came
 CALLS: set[tuple[Any, str, int, tuple[str, ...]]] = set()  # what was asked of the library: see test_cupy.py
-NOT_OURS = (np.ndarray,)
 
 
 class Flags:

@@ -4,7 +4,7 @@ import eyes
 import numpy as np
 import pytest
 from graphs import titles
-from html_pages import PARTS
+from picture_pages import PARTS
 from support import Split
 
 import autoflow as af

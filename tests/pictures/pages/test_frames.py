@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from graphs import EVIL, lesson, shared
-from html_pages import PARTS
+from picture_pages import PARTS
 
 import autoflow as af
 from autoflow.pictures import graph

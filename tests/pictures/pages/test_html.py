@@ -18,7 +18,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from graphs import EVIL, lesson, missing, repeat, shared
-from html_pages import Reader, data_of
+from picture_pages import Reader, data_of
 from support import NIGHTLY
 
 import autoflow as af

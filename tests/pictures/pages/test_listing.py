@@ -4,7 +4,7 @@ import linecache
 import textwrap
 
 import pytest
-from html_pages import PARTS
+from picture_pages import PARTS
 
 import autoflow as af
 from autoflow.pictures.pages.listing import Listing
