@@ -12,7 +12,7 @@ and a test says so. Operators are in ``operators.py``, Python's protocols (float
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Never, TypeVar, overload
 
 import numpy as np
@@ -32,6 +32,7 @@ from ..rules.structure import astype, cast, flatten
 from ..table.indexing import getitem
 from ..table.shapes import NOT_GIVEN
 from ..table.table import Rule
+from .closures import HOOKS
 from .node_methods import NodeMethods, install_methods
 from .recording import NO_OPTIONS, apply, compute_one, plain_arrays
 
@@ -56,6 +57,52 @@ GETITEM, SUM, PROD, MEAN, MAX, MIN = [RULES[f] for f in (getitem, np.sum, np.pro
 VAR, STD, CUMSUM, CUMPROD, DOT, COPY = [RULES[f] for f in (np.var, np.std, np.cumsum, np.cumprod, np.dot, np.copy)]
 RESHAPE, RAVEL = RULES[np.reshape], RULES[np.ravel]
 TRANSPOSE, MATRIX_TRANSPOSE = RULES[np.transpose], RULES[np.matrix_transpose]
+
+
+class Flat(np.lib.mixins.NDArrayOperatorsMixin):
+    """``x.flat``: the elements of x in C order, as they are when it is used. What is taken from it is a copy, as in
+    NumPy; what is written into it, is written into x."""
+
+    __carries_nodes__ = "elements"
+
+    def __init__(self, base: Any) -> None:
+        self.base = base
+
+    def copy(self) -> Node:
+        """All of them."""
+        return self.base.flatten()
+
+    elements = property(copy)
+    requires_grad = property(lambda self: self.base.requires_grad)
+
+    def __len__(self) -> int:
+        return self.base.size
+
+    def __iter__(self) -> Iterator[Node]:
+        return (self.base[i] for i in np.ndindex(self.base.shape))
+
+    def __getitem__(self, i: Any) -> Node:
+        return self.base.reshape(-1)[i] if isinstance(i, (int, np.integer)) else self.elements[i]
+
+    def __setitem__(self, i: Any, value: Any) -> None:
+        np.put(self.base, np.arange(len(self))[i], opened(value))
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        return np.asarray(self.elements, dtype)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **options: Any) -> Any:
+        return getattr(ufunc, method)(*opened(args), **dict(opened([*options.items()])))
+
+    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
+        return function(*opened(args), **dict(opened([*options.items()])))
+
+
+def opened(x: Any) -> Any:
+    """These arguments with arrays in place of ``x.flat``."""
+    return type(x)([opened(v) for v in x]) if type(x) in (tuple, list) else x.elements if type(x) is Flat else x
+
+
+HOOKS.add(Flat.__array_ufunc__)
 
 
 class ArrayMethods:
@@ -174,12 +221,9 @@ class ArrayMethods:
         return np.swapaxes(self, axis1, axis2)  # type: ignore[call-overload]
 
     @property
-    def flat(self) -> Node:
-        """All elements along one axis: to iterate over, to index, and, if that needs no copy, to write into."""
-        z = self.reshape(-1)
-        if not np.may_share_memory(value_of(z), value_of(self)):
-            value_of(z).flags.writeable = False
-        return z
+    def flat(self) -> Flat:
+        """All elements along one axis: to iterate over, to index, to write into."""
+        return Flat(self)
 
     @property
     def data(self) -> memoryview:
@@ -297,10 +341,10 @@ class ArrayMethods:
             raise NoRuleError(
                 f"x.view takes a dtype, as in NumPy; the same numbers in another shape: x.reshape({given})"
             )
-        if not self.requires_grad:  # type: ignore[attr-defined]
-            return read_only(memory_of(self)).view(*args, **options)
         if len(args) == 1 and not options and args[0] in (self.dtype, self.dtype.type):  # type: ignore[attr-defined]
             return self[...]
+        if not self.requires_grad:  # type: ignore[attr-defined]
+            return read_only(memory_of(self)).view(*args, **options)
         raise NoRuleError("x.view(dtype) reads the bytes as other numbers: use x.astype(dtype), or x.value.view(dtype)")
 
     def choose(self, choices: Any, out: Any = None, mode: Any = "raise") -> Node:
@@ -400,7 +444,7 @@ def guard_attributes(family: NodeTypes) -> None:
     layout = ("shape", "strides", "dtype")
     setters: dict[str, Callable[[Any, Any], None]] = {
         "data": refuse,
-        "flat": lambda x, value: np.put(x, np.arange(x.size), value),
+        "flat": lambda x, value: x.flat.__setitem__(..., value),
         "real": lambda x, value: x.real.__setitem__(..., value),
         "imag": write_imag,
         **{k: lambda x, new, k=k: later("set_layout")(x, k, new) for k in layout},  # type: ignore[misc]

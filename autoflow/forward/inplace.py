@@ -158,12 +158,13 @@ def written_region(memory_of_x: Array, place: Any) -> Array:
 
 def check_writable(x: Any, is_recorded: bool) -> None:
     """Raise InPlaceError if x may not be written into."""
-    if not hasattr(x, "_value"):
-        raise recording.history_lost(x)
     root = x
     while (view := getattr(root, "_view", None)) is not None:
-        nodes.check_base(*view)
         root = view[1]
+        if hasattr(root, "_value"):
+            nodes.check_base(*view)
+    if not hasattr(root, "_value"):
+        raise recording.history_lost(root)
     if isinstance(root, VariableRole) and is_recorded:
         what = f"{x.name} is a Variable" if root is x else f"{x.name} is a view of the Variable {root.name}"
         raise InPlaceError(
@@ -185,7 +186,7 @@ def check_writable(x: Any, is_recorded: bool) -> None:
 def write_item(x: Any, i: Any, y: Any) -> None:
     """``x[i] = y``, recorded."""
     if not hasattr(x, "_value"):
-        write_numbers(x, lambda a: a.__setitem__(value_of(i), value_of(y)))
+        write_numbers(x, lambda a: a.__setitem__(value_of(i), value_of(y)), y)
         return
     if getattr(y, "_view", None) is not None and y._view[1] is x and written_through(x, i, y):
         return  # ``x[i] += 1`` has written through the view x[i] already; Python now stores it where it is
@@ -194,13 +195,18 @@ def write_item(x: Any, i: Any, y: Any) -> None:
     write(x, RULES[setitem], (x, y, i), lambda memory, a, b, i: memory.__setitem__(i, b), partly=True)
 
 
-def write_numbers(x: Any, run: Callable[[Array], Any]) -> None:
-    """Let ``run(memory)`` write numbers into a node, or into an array of our class that NumPy made in C
-    (``masked.data``), if it may be taken as numbers. A node that shares its memory notices."""
+def write_numbers(x: Any, run: Callable[[Array], Any], y: Any = None) -> None:
+    """Let ``run(memory)`` write numbers, those of y, into a node, or into an array of our class that NumPy made in C
+    (``masked.data``), if no gradient is lost, of y or of a node that it is a view of."""
     if hasattr(x, "_value"):
         write(x, RULES[setitem], (x, None, ...), lambda memory, *_: run(memory))
         return
-    numbers = recording.orphan_numbers(x)
+    numbers, base = recording.orphan_numbers(x), x
+    loses = modes().recording and has_gradient([y])
+    while (base := getattr(base, "base", None)) is not None:
+        loses |= has_gradient(base)
+    if loses:
+        raise recording.history_lost(x)
     with contextlib.suppress(ValueError):  # a view of a node is read-only, what the node looks at need not be
         nodes.set_flags(numbers, True)
     write_noted(numbers, numbers, run)
@@ -387,7 +393,7 @@ def augmented_operator(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
         if hook not in HOOKS and is_anothers(ufunc, (type(y),), (x, y), True):
             return NotImplemented
         if not hasattr(x, "_value"):
-            write_numbers(x, lambda a: run(a, a, value_of(y)))
+            write_numbers(x, lambda a: run(a, a, value_of(y)), y)
             return x
         return write(x, rule, (x, y) if quick else rule.bind((x, y), {}), run)
 

@@ -11,6 +11,7 @@ import pickle
 import re
 import sys
 import weakref
+from itertools import product
 
 import numpy as np
 import pytest
@@ -258,7 +259,6 @@ REFUSALS = [
     (lambda x: round(x, 1), TypeError, r"one number, not shape \(2, 3\)"),
     (lambda x: af.zeros(3).fill([1, 2, 3]), ValueError, "one number"),
     (lambda x: x.fill(1.0), InPlaceError, "Variable"),
-    (lambda x: (x * 1.0).T.flat.__setitem__(0, 1.0), InPlaceError, "read-only"),
     (lambda x: x.__setstate__(np.zeros(2).__reduce__()[2]), InPlaceError, "restore"),
     (lambda x: range(x[0, 0]), TypeError, "integer"), (bool, ValueError, "ambiguous"),
     (lambda x: x & 1, TypeError, "not supported"), (lambda x: np.add(x, None), TypeError, "unsupported operand"),
@@ -291,13 +291,22 @@ def test_which_methods_give_the_array_itself_and_which_plain_ones():
     assert x[0].searchsorted(v=x[0, 0], sorter=np.argsort(A[0])) == 2
 
 
-def test_flat():
-    x = af.Variable(A)
-    assert len(x.flat) == 6
-    np.testing.assert_array_equal(af.gradients(x.flat[3])[x], [[0, 0, 0], [1, 0, 0]])
-    a = x * 1.0
-    a.flat[:2] = 0.0
-    assert (a.value[0, :2] == 0).all()
+TAKEN = [lambda f: f[1:3], lambda f: f[...], lambda f: f[[0, 2]], lambda f: np.stack([*f.base.flat]), np.cos, lambda f: np.dot(f, f) * f.copy(), lambda f: f[len(f) - 1] * f[f == f.copy()]]  # fmt: skip
+STORED = [lambda a, f, v: a.__setitem__(0, v), lambda a, f, v: f.__setitem__(slice(1, 4), v * v), lambda a, f, v: f.__setitem__(2, v * f[1]),
+          lambda a, f, v: a.__imul__(v), lambda a, f, v: f.__setitem__([4, 1], f[:2] * v), lambda a, f, v: setattr(a, "flat", f[::-1])]  # fmt: skip
+
+
+@pytest.mark.parametrize("layout", [lambda x: x * 1.0, lambda x: (x * 1.0).T, lambda x: np.stack([x, x])[:, 0]])
+def test_flat_shows_what_is_in_the_array_and_gives_copies(layout):
+    for take, store in product(TAKEN, STORED):
+
+        def f(x, take=take, store=store):
+            a = layout(x)
+            early, flat = take(a.flat), a.flat
+            store(a, flat, x[0, 1])
+            return early * take(flat) + np.sum(a * a)
+
+        check(f, A)
 
 
 SORTED = {

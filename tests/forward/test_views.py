@@ -2,6 +2,7 @@
 of every method and function that takes one array, in its own order and by ``af.vmap``.
 """
 
+import operator
 import warnings
 from contextlib import suppress
 from contextvars import ContextVar
@@ -153,6 +154,27 @@ def test_what_shows_the_memory_of_a_constant_is_lost_loudly_when_a_node_is_writt
                     with pytest.raises((NoRuleError, LostGradientError)):
                         af.grad(f)(0.5)
     assert len(found) > 3, found
+
+
+MADE = [lambda z: np.array(z, copy=None, subok=True, ndmin=2), np.ma.array, lambda z: np.ma.array(z)[:2].data,
+        lambda z: np.ma.asarray(z).data]  # fmt: skip
+
+
+def fill(made, y):
+    made[...] = y
+
+
+@pytest.mark.parametrize("make", MADE)
+def test_what_is_written_through_an_array_that_numpy_made_is_lost_loudly(make):
+    x = af.Variable([1.0, 2.0, 3.0])
+    written = af.zeros(3)
+    written[1] = x[0]
+    calls = [*product([x * 1.0, (x * 1.0)[:2], written], [operator.iadd, fill], [0.5, x[0]]), (af.zeros(3), fill, x[0])]
+    for z, write, y in calls:
+        with pytest.raises(LostGradientError):
+            write(make(z), y)
+    fill(make(c := af.zeros(3)), 0.5)  # no gradient, and NumPy's meaning
+    np.testing.assert_array_equal(np.ravel(make(c))[:2], 0.5)
 
 
 SEEN: ContextVar[list] = ContextVar("seen")  # what a function under vmap keeps in a list is that of the examples

@@ -77,9 +77,7 @@ def test_writing_into_a_view_or_its_base_is_seen_in_both(view):
     check(through_the_base, A)
 
 
-@pytest.mark.parametrize("view", [
-    lambda x: np.broadcast_to(x, (2, 2, 3)), lambda x: np.diagonal(x), lambda x: np.diag(x), lambda x: x.T.flat,
-])  # fmt: skip
+@pytest.mark.parametrize("view", [lambda x: np.broadcast_to(x, (2, 2, 3)), np.diagonal, np.diag])
 def test_what_numpy_makes_read_only_is_not_written_into(view):
     v = view(af.Variable(A) * 2)
     with pytest.raises(InPlaceError, match="read-only"):
