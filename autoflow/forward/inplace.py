@@ -94,7 +94,7 @@ def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any], 
     extra = Extras(constants, marks, line=caller(), scope=modes().scope)
     record = new_record(rule, tuple(parents), (*kept, memory), extra)
     recording.call_explained(write_noted, (memory, region, run, values, x, record), rule, inputs)
-    return announce_write(x)
+    return announce_write(x, region)
 
 
 def operands_of_write(x: Any, rule: Rule, inputs: tuple[Any, ...], partly: bool) -> recording.Operands:
@@ -112,11 +112,11 @@ def operands_of_write(x: Any, rule: Rule, inputs: tuple[Any, ...], partly: bool)
     return operands
 
 
-def announce_write(x: Any) -> Any:
-    """Tell those who look at operations of a write into x; returns x."""
+def announce_write(x: Any, region: Array) -> Any:
+    """Tell those who look at operations of a write into that part of x; returns x."""
     switches = modes()
-    if switches.shadow and type(x.base) in NODE_TYPES and not np.may_share_memory(x.base, x._value):
-        np.copyto(x.base, nodes.shadow_of(x._value))  # in a proof it may have been a Constant, with the right ones
+    if switches.shadow:
+        nodes.show_writing(region)
     if switches.listeners:
         recording.announce_node(x)
     if switches.left:  # now: it may hold numbers of an array that is let go before the pass

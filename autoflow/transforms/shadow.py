@@ -40,7 +40,7 @@ from ..base.modes import OTHER, TRUE, modes, switched, switched_elsewhere
 from ..base.numbering import now
 from ..base.process import finally_
 from ..base.transformed import FunctionOfFunction
-from ..nodes.nodes import ARGUMENT, NodeRole, current_record, gradient_target, shadow_of, value_of
+from ..nodes.nodes import ARGUMENT, SHOWN, NodeRole, current_record, gradient_target, shadow_of, value_of
 from ..nodes.records import Record, ancestors
 from ..program.source import numbers_read
 from ..table.bodies import names_in
@@ -513,6 +513,7 @@ class Proof:
         with switched_elsewhere(0 if self.shared else shadow, (others.append,) if self.shared else ()):
             run_again = switched(**{"listeners": (), **changes}, shadow=shadow).call
             result, found = self.context.copy().run(run_again, run_with_inner, self.run)
+        SHOWN.clear()
         if others and any([r.number > start for r in records_of(others) & records_of(result)]):
             raise RuntimeError("another thread computes with these nodes")
         numbers = numbers_with_gradient(result, self.unused)

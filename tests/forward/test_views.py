@@ -177,6 +177,29 @@ def test_what_is_written_through_an_array_that_numpy_made_is_lost_loudly(make):
     np.testing.assert_array_equal(np.ravel(make(c))[:2], 0.5)
 
 
+LOOKS = [lambda c: c, lambda c: c[...], lambda c: c[1:], lambda c: c[::-1], lambda c: c.reshape(-1, 1), lambda c: c.T]
+
+
+@pytest.mark.parametrize("make", [lambda x: af.zeros(3), np.zeros_like, lambda x: af.zeros(3) + 1.0])
+def test_a_plain_array_of_a_constant_is_found_whichever_view_a_node_is_written_through(make):
+    for read, write, node in product(LOOKS, LOOKS, (False, True)):
+
+        def f(x, read=read, write=write, node=node):
+            c = make(x)
+            plain, view = np.asarray(read(c)), write(c)
+            view[-1] = x[0] if node else 5.0
+            return np.sum(np.cos(plain + x[1])) + np.sum(c)
+
+        x = np.array([0.9, 1.2, 0.7])
+        try:
+            found = af.grad(f)(x)
+        except LostGradientError:
+            assert node
+        else:
+            slopes = [(f(x + 1e-6 * e) - f(x - 1e-6 * e)) / 2e-6 for e in np.eye(3)]
+            np.testing.assert_allclose(found, slopes, rtol=1e-6, atol=1e-6)
+
+
 SEEN: ContextVar[list] = ContextVar("seen")  # what a function under vmap keeps in a list is that of the examples
 
 
