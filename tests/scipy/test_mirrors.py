@@ -201,7 +201,8 @@ def test_methods_of_frozen_distributions_with_nodes_take_scipys_arguments(make, 
 @pytest.mark.parametrize(("call", "named"), [  # a call, and what is named
     # keywords without a rule
     (lambda v: special.logsumexp(v + 1j, return_sign=True), "return_sign"),
-    (lambda v: stats.expectile(v, 0.3), "expectile.*(root_scalar|find_root)"), (lambda v: special.spherical_jn(2, v, True), "derivative"),
+    (lambda v: stats.expectile(v, 0.3), "expectile.*(root_scalar|find_root)"),
+    (lambda v: special.spherical_jn(2, v, True), "derivative"),
     (lambda v: linalg.eig(np.outer(v, v), homogeneous_eigvals=True), "homogeneous"),
     (lambda v: scipy.special.ellipj(v, 0.5, order="K"), "order"),
     (lambda v: scipy.special.eval_legendre(2, v, order="K"), "order"),
