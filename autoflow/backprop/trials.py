@@ -121,10 +121,15 @@ def look_again(f: Any) -> Outlook | None:
     if seen is None:
         return None
     views, arrays, codes, words = seen
-    found = [ref() for ref, _ in arrays]  # None: another thread has just put another one there
-    is_same = all([view.is_same(f if view is views[0] else view.function()) for view in views])
-    is_same = is_same and [getattr(x, "shape", None) for x in found] == [shape for _, shape in arrays]
-    return Outlook(codes, words, found) if is_same else None
+    for view in views:
+        if not view.is_same(f if view is views[0] else view.function()):
+            return None
+    found = []
+    for ref, shape in arrays:
+        if (x := ref()) is None or x.shape != shape:  # None: another thread has just put another one there
+            return None
+        found.append(x)
+    return Outlook(codes, words, found)
 
 
 class View:

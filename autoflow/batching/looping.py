@@ -123,7 +123,8 @@ def settled(layer: Layer, function: Any, form: Callable[..., Any] | None, args: 
     if form is None:
         return loop_over_batch(layer, function, args, options)
     # A batch of one lies in memory as its example does; others are not in the order "F" if that is.
-    kind: Any = function, layer.size == 1, len(args), *[part(x, layer) for x in (*args, *options.items())]
+    kind: Any = function, layer.size == 1, *[part(x, layer) for x in args]
+    kind = *kind, *[(n, part(x, layer)) for n, x in options.items()]
     try:
         how = KNOWN.get(kind)
     except TypeError:  # arguments without a hash make no kind

@@ -205,8 +205,10 @@ class Batch:
         given = [*self.leaves, *[(x, name) for name, x in self.options.items()]]
         containers = [] if self.flat else [type(x) for _, x in pytree.entries(self.args)]
         key = type(self.f), before.codes, *[(name, value_key(x)) for x, name in given], *containers
+        if key in KNOWN and not before.identifies:
+            return
         is_replaced = [x for x, k in given if type(k) is not int and type(x) is np.ndarray] or containers
-        if key in KNOWN and not (before.identifies and is_replaced):  # f may find outside what it is given
+        if key in KNOWN and not is_replaced:  # else f may find outside what it is given
             return
         axes = spread_axes(out_axes, result, "out_axes", "result")
         numbers = numbers_of(result, axes, layer.size)
