@@ -207,10 +207,14 @@ def copyto(layer: Layer, dst: Any, src: Any, casting: Any = "same_kind", where: 
 
 as_numpy_wrote(np.put_along_axis, np.take_along_axis)
 along_one_axis = FORMS[np.take_along_axis]
-FORMS[np.take_along_axis] = lambda layer, arr, indices, axis=-1: (  # NumPy's own code joins axes by ``flat``
-    along_one_axis(layer, np.reshape(arr, -1), indices, 0) if axis is None and np.ndim(indices) == 1
-    else along_one_axis(layer, arr, indices, axis)
-)  # fmt: skip
+
+
+@batched(np.take_along_axis)
+def take_along_axis(layer: Layer, arr: Any, indices: Any, axis: Any = -1) -> Any:
+    """That code joins axes by ``flat``, which our arrays do not have."""
+    if axis is None and np.ndim(indices) == 1:
+        arr, axis = np.reshape(arr, -1), 0
+    return along_one_axis(layer, arr, indices, axis)
 
 
 @batched(np.put, np.place, np.putmask, np.fill_diagonal, each=True)

@@ -30,6 +30,7 @@ from ..program.callers import USERS, getframe, wants_numbers, who
 from ..rules import RULES
 from ..rules.structure import astype, cast, flatten
 from ..table.indexing import getitem
+from ..table.outside import WRITERS
 from ..table.shapes import NOT_GIVEN
 from ..table.table import Rule
 from .closures import HOOKS
@@ -91,10 +92,18 @@ class Flat(np.lib.mixins.NDArrayOperatorsMixin):
         return np.asarray(self.elements, dtype)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **options: Any) -> Any:
-        return getattr(ufunc, method)(*opened(args), **dict(opened([*options.items()])))
+        return call_opened(getattr(ufunc, method), args, options, method == "at")
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
-        return function(*opened(args), **dict(opened([*options.items()])))
+        return call_opened(function, args, options, function in WRITERS)
+
+
+def call_opened(function: Any, args: Any, options: dict[str, Any], writes: bool) -> Any:
+    """The call with arrays in place of ``x.flat``. ``writes``: into its first argument, which has to be an array."""
+    out = options.get("out")
+    if Flat in map(type, (*args[:writes], *(out if type(out) is tuple else [out]))):
+        raise TypeError("x.flat is no array that a function can write into: write x.flat[...] = values, or into x")
+    return function(*opened(args), **dict(opened([*options.items()])))
 
 
 def opened(x: Any) -> Any:

@@ -259,6 +259,11 @@ REFUSALS = [
     (lambda x: round(x, 1), TypeError, r"one number, not shape \(2, 3\)"),
     (lambda x: af.zeros(3).fill([1, 2, 3]), ValueError, "one number"),
     (lambda x: x.fill(1.0), InPlaceError, "Variable"),
+    (lambda x: np.copyto((x * 1.0).flat, 1.0), TypeError, "no array"),
+    (lambda x: np.sin(x.flat, out=x.flat), TypeError, "no array"),
+    (lambda x: np.cumsum(x.flat, out=x.flat), TypeError, "no array"),
+    (lambda x: np.add.at(x.flat, 0, 1.0), TypeError, "no array"),
+    (lambda x: operator.iadd(x.flat, 1.0), TypeError, "no array"),
     (lambda x: x.__setstate__(np.zeros(2).__reduce__()[2]), InPlaceError, "restore"),
     (lambda x: range(x[0, 0]), TypeError, "integer"), (bool, ValueError, "ambiguous"),
     (lambda x: x & 1, TypeError, "not supported"), (lambda x: np.add(x, None), TypeError, "unsupported operand"),
@@ -291,9 +296,15 @@ def test_which_methods_give_the_array_itself_and_which_plain_ones():
     assert x[0].searchsorted(v=x[0, 0], sorter=np.argsort(A[0])) == 2
 
 
-TAKEN = [lambda f: f[1:3], lambda f: f[...], lambda f: f[[0, 2]], lambda f: np.stack([*f.base.flat]), np.cos, lambda f: np.dot(f, f) * f.copy(), lambda f: f[len(f) - 1] * f[f == f.copy()]]  # fmt: skip
-STORED = [lambda a, f, v: a.__setitem__(0, v), lambda a, f, v: f.__setitem__(slice(1, 4), v * v), lambda a, f, v: f.__setitem__(2, v * f[1]),
-          lambda a, f, v: a.__imul__(v), lambda a, f, v: f.__setitem__([4, 1], f[:2] * v), lambda a, f, v: setattr(a, "flat", f[::-1])]  # fmt: skip
+TAKEN = [
+    lambda f: f[1:3], lambda f: f[...], lambda f: f[[0, 2]], lambda f: np.stack([*f.base.flat]), np.cos,
+    lambda f: np.dot(f, f) * f.copy(), lambda f: f[len(f) - 1] * f[f == f.copy()],
+]  # fmt: skip
+STORED = [
+    lambda a, f, v: a.__setitem__(0, v), lambda a, f, v: f.__setitem__(slice(1, 4), v * v),
+    lambda a, f, v: f.__setitem__(2, v * f[1]), lambda a, f, v: f.__setitem__([4, 1], f[:2] * v),
+    lambda a, f, v: a.__imul__(v), lambda a, f, v: setattr(a, "flat", f[::-1]),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("layout", [lambda x: x * 1.0, lambda x: (x * 1.0).T, lambda x: np.stack([x, x])[:, 0]])
