@@ -53,23 +53,21 @@ def whose_turn(*parts: Any) -> tuple[Any, bool]:
     layer, depth, held, queue = None, 0, False, list(parts)
     for x in queue:
         kind = type(x)
-        if kind in NO_ARRAYS:
+        if kind is Batched:
+            if x.batch_layer.depth > depth:
+                layer, depth, held = x.batch_layer, x.batch_layer.depth, False
+        elif kind in NO_ARRAYS:
             continue
-        is_node = kind is not Batched
-        if kind is tuple or kind is list:
+        elif kind is tuple or kind is list:
             queue += x
         elif kind is dict:
             queue += x.values()
         elif kind is slice:
             queue += (x.start, x.stop, x.step)
-        elif is_node and issubclass(kind, NESTED):
+        elif issubclass(kind, NESTED):
             queue += flat(x)
-        elif (found := getattr(x, "batch_layer", None)) is None:
-            continue
-        elif found.depth > depth:
-            layer, depth, held = found, found.depth, is_node
-        elif found is layer and is_node:
-            held = True
+        elif (found := getattr(x, "batch_layer", None)) is not None and (found is layer or found.depth > depth):
+            layer, depth, held = found, found.depth, True
     return layer, held
 
 

@@ -49,10 +49,11 @@ def run_function(layer: Layer, function: Any, args: tuple[Any, ...], options: di
         if is_ours(4):
             return shares_memory(*[x.inner if type(x) is Batched else x for x in args[:2]])
         layer.doubt("a question about memory")
-    first = {np.min_scalar_type: 0, np.size: 1}.get(function)  # from this argument on a number would decide
-    decides = [] if first is None else [*args[first:], *options.values()]
-    if function in ASKS and not any([type(x) is Batched and not x.ndim for x in decides]):
-        return function(*map(sample, args), **{k: sample(v) for k, v in options.items()})
+    if function in ASKS:
+        first = {np.min_scalar_type: 0, np.size: 1}.get(function)  # from this argument on a number would decide
+        decides = [] if first is None else [*args[first:], *options.values()]
+        if not any([type(x) is Batched and not x.ndim for x in decides]):
+            return function(*map(sample, args), **{k: sample(v) for k, v in options.items()})
     args, options = name_out(function, args, options)
     if (out := options.pop("out", None)) is not None:
         if options.get("where", True) is not True and function in RULES and RULES[function].elementwise:

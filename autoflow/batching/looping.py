@@ -123,8 +123,10 @@ def settled(layer: Layer, function: Any, form: Callable[..., Any] | None, args: 
     if form is None:
         return loop_over_batch(layer, function, args, options)
     # A batch of one lies in memory as its example does; others are not in the order "F" if that is.
-    kind: Any = function, layer.size == 1, *[part(x, layer) for x in args]
-    kind = *kind, *[(n, part(x, layer)) for n, x in options.items()]
+    kind: Any = [part(x, layer) for x in args]
+    if options:
+        kind += [(n, part(x, layer)) for n, x in options.items()]
+    kind = function, layer.size == 1, *kind
     try:
         how = KNOWN.get(kind)
     except TypeError:  # arguments without a hash make no kind
@@ -164,9 +166,11 @@ def part(x: Any, layer: Layer) -> Any:
     """The key of one argument: calls with equal keys are handled in the same way."""
     kind = type(x)
     if kind is Batched:
-        inner = x.inner
-        how = strides_of(inner)[1:], type(inner) is np.ndarray and inner.flags.writeable
-        return type(inner), inner.shape[1:], inner.dtype, how, x.is_number, x.mapped, x.batch_layer is layer
+        if type(inner := x.inner) is np.ndarray:
+            lies = inner.strides[1:], inner.flags.writeable
+        else:
+            lies = strides_of(inner)[1:], type(inner)
+        return inner.shape[1:], inner.dtype, lies, x.is_number, x.mapped, x.batch_layer is layer
     if kind is tuple or kind is list:
         return kind, *[part(v, layer) for v in x]
     if kind is dict:

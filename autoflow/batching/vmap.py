@@ -200,12 +200,14 @@ class Batch:
     def compare(self, layer: Layer, result: Any, out_axes: Axes, before: Trial) -> None:
         """Compare the result with what f returns for one example, the first time that arguments have these shapes: for
         that with the most numbers other than 0 and NaN, as all functions may agree in these."""
-        if layer.depth > 1 or not all([k is None or isinstance(value_of(x), np.ndarray) for x, k in self.leaves]):
+        if layer.depth > 1:
             return
-        given = [*self.leaves, *[(x, name) for name, x in self.options.items()]]
+        given = [*self.leaves, *[(x, name) for name, x in self.options.items()]] if self.options else self.leaves
         containers = [] if self.flat else [type(x) for _, x in pytree.entries(self.args)]
         key = type(self.f), before.codes, *[(name, value_key(x)) for x, name in given], *containers
         if key in KNOWN and not before.identifies:
+            return
+        if not all([k is None or isinstance(value_of(x), np.ndarray) for x, k in self.leaves]):
             return
         is_replaced = [x for x, k in given if type(k) is not int and type(x) is np.ndarray] or containers
         if key in KNOWN and not is_replaced:  # else f may find outside what it is given
