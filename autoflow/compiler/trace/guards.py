@@ -96,6 +96,10 @@ class Guards:
         self.seen: set[tuple[int, int, str]] = set()  # a name in a module, of which function; or of the module itself
         self.is_recorded = False  # then nothing is refused any more
         self.constants: frozenset[int] = frozenset()  # numbers of the Variables that results would lead back to
+        self.find_all()
+
+    def find_all(self) -> None:
+        """Find what can be reached, and note how it is before the recording."""
         for x in (*OWN, *self.roots):
             self.note(x)
         self.search(self.roots, [edge for x in self.roots if isinstance(x, type) for edge in reachable.making(x)])
