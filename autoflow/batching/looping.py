@@ -166,11 +166,10 @@ def part(x: Any, layer: Layer) -> Any:
     """The key of one argument: calls with equal keys are handled in the same way."""
     kind = type(x)
     if kind is Batched:
-        if type(inner := x.inner) is np.ndarray:
-            lies = inner.strides[1:], inner.flags.writeable
-        else:
-            lies = strides_of(inner)[1:], type(inner)
-        return inner.shape[1:], inner.dtype, lies, x.is_number, x.mapped, x.batch_layer is layer
+        inner, facts = x.inner, (x.is_number, x.mapped, x.batch_layer is layer)
+        if type(inner) is np.ndarray:
+            return inner.shape[1:], inner.dtype, inner.strides[1:], inner.flags.writeable, *facts
+        return inner.shape[1:], inner.dtype, strides_of(inner)[1:], type(inner), *facts
     if kind is tuple or kind is list:
         return kind, *[part(v, layer) for v in x]
     if kind is dict:
