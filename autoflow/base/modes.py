@@ -35,6 +35,17 @@ LEFT: list[tuple[Any, str, int, Any]] = []
 TRUE, OTHER, TAKEN = 1, 7, 31  # of ``shadow``: see ``nodes/nodes.py:shadow_of``; the last one also for ``float(x)``
 
 
+class Shadow(int):
+    """What nodes show in one run to those who read their memory past us. ``shown``: by the ids of who owns memory and
+    of what nodes show of it, the array of numbers there, and what is shown. No other run changes that."""
+
+    def __init__(self, n: int) -> None:
+        self.shown: dict[int, dict[int, tuple[Any, Any]]] = {}
+
+    def __reduce__(self) -> Any:
+        return Shadow, (int(self),)
+
+
 @dataclass(frozen=True)
 class Modes:
     """Every switch. ``af.options`` shows the public ones to users: :class:`Options`."""
@@ -60,7 +71,7 @@ class Modes:
     safe_masking: bool = False  # in backward passes 0 · inf = 0, see backprop/anomaly.py
     # In the second run of a checkpointed function the number before it, in a part of the data -1. Statistics stay then.
     repeating: int = 0
-    shadow: int = 0  # what do nodes show to those who read their memory past us? See transforms/shadow.py
+    shadow: Any = 0  # in a proof its Shadow: see transforms/shadow.py
     autocast: Any = None  # the dtype in which products are computed, see forward/mixed_precision.py
     wrap_open_record: Any = None  # around ``open_record`` of backward passes: by af.compile and af.vmap
     apart: int = 0  # in a user's function of plain arrays: the number at its start; older nodes are from outside
@@ -76,6 +87,8 @@ class Modes:
         looks = self.strict or self.anomaly or self.shadow or self.wrap_open_record is not None
         limit = min(self.keep, 65_536) if is_plain else -1
         vars(self).update(fast_path_limit=limit, is_looked_at=bool(looks), deeper=None)
+        if self.shadow and type(self.shadow) is int:
+            vars(self)["shadow"] = Shadow(self.shadow)
 
 
 SWITCHES = {f.name for f in fields(Modes) if f.init}
@@ -218,7 +231,7 @@ class transforming(switched):  # noqa: N801 - used like a function
     def inside(self, before: Modes) -> Modes:
         """What is remembered, or made."""
         known = before.deeper
-        if known is None or known.shadow != before.shadow or known.listeners != before.listeners:
+        if known is None or known.shadow is not before.shadow or known.listeners != before.listeners:
             known = super().inside(before)
             if not (before.layer or before.listeners or before.events or before.wrap_open_record or before.own_memory):
                 vars(before)["deeper"] = known

@@ -36,11 +36,11 @@ from ..backprop.second_runs import is_busy, is_users, mark, named_by, reachable
 from ..backprop.snapshots import MISSING, Snapshot, cell_value, others_run, silence, slots_of
 from ..base import pytree
 from ..base.errors import LostGradientError, UnprovedWarning
-from ..base.modes import OTHER, TRUE, modes, switched, switched_elsewhere
+from ..base.modes import OTHER, TRUE, Shadow, modes, switched, switched_elsewhere
 from ..base.numbering import now
 from ..base.process import finally_
 from ..base.transformed import FunctionOfFunction
-from ..nodes.nodes import ARGUMENT, SHOWN, NodeRole, current_record, gradient_target, shadow_of, value_of
+from ..nodes.nodes import ARGUMENT, NodeRole, current_record, gradient_target, shadow_of, value_of
 from ..nodes.records import Record, ancestors
 from ..program.source import numbers_read
 from ..table.bodies import names_in
@@ -509,11 +509,10 @@ class Proof:
         if shadow and not self.shared:
             self.show(shadow)
         # Nodes that other threads make meanwhile: those that were there before see no shadow.
-        others, start = list[Any](), now()
+        others, start, shadow = list[Any](), now(), Shadow(shadow)
         with switched_elsewhere(0 if self.shared else shadow, (others.append,) if self.shared else ()):
             run_again = switched(**{"listeners": (), **changes}, shadow=shadow).call
             result, found = self.context.copy().run(run_again, run_with_inner, self.run)
-        SHOWN.clear()
         if others and any([r.number > start for r in records_of(others) & records_of(result)]):
             raise RuntimeError("another thread computes with these nodes")
         numbers = numbers_with_gradient(result, self.unused)

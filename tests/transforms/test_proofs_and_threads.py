@@ -171,12 +171,15 @@ def test_numbers_are_seen_beside_a_thread_that_waits(writes):
     assert len(calls) == 2 * writes
 
 
-def test_a_function_that_waits_for_other_threads_is_proved():
+@pytest.mark.parametrize("read", [lambda v, a: np.full(3, np.sum(v)), lambda v, a: np.asarray(a)])
+def test_a_function_that_waits_for_the_proof_of_another_thread_is_proved(read):
     with ThreadPoolExecutor(1) as pool:
 
         def f(v):
-            g = pool.submit(af.grad(lambda u: np.sum(u**3)), X).result()
-            return np.sum(np.full(3, np.sum(v)) * v[0]) + np.sum(v * g)
+            a = af.zeros(3)
+            g = pool.submit(af.options(prove="always")(af.grad(lambda u: np.sum(u**3))), X).result()
+            a[:] = v
+            return np.sum(read(v, a) * v[0]) + np.sum(v * g)
 
         with pytest.raises(af.errors.LostGradientError):
             af.grad(f)(X)
