@@ -19,6 +19,7 @@ from typing import Any, TypeVar, overload
 
 import numpy as np
 
+from ..backends.registry import layer_of
 from ..base.errors import LostGradientError, StaleValueError
 from ..base.modes import MODES, listening, modes
 from ..base.numbering import now
@@ -105,10 +106,10 @@ class Segment:
         self.states = [pair for pair in self.states if not is_at(*pair)]
         results, roots = tree_leaves(answer), roots_of(answer)
         sources, _ = sources_and_made(roots, self.start)
-        if not sources:
-            return answer
-        self.fingerprint = Fingerprint(roots, self.start, answer)
         values = [value_of(x) if isinstance(x, VariableRole) else x.result for x in sources]
+        if not sources or any([layer_of(x) is not modes().layer for x in values]):
+            return answer  # their gradients are asked for when a vmap around this has ended, and its arrays mean nothing
+        self.fingerprint = Fingerprint(roots, self.start, answer)
         inputs = [*values, *tree_leaves([args, options])]
         live = [k for k, root in enumerate(roots) if root is not None]
         arrays = [own_result(value_of(results[k]), inputs, None) for k in live]

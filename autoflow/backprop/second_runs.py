@@ -33,6 +33,7 @@ from typing import Any
 
 import numpy as np
 
+from ..backends.duck_arrays import DuckArray
 from ..base.numbering import Kind
 from ..base.pytree import is_container, tree_leaves, tree_paths
 from ..base.transformed import FunctionOfFunction
@@ -181,6 +182,8 @@ def referents_by_type(kind: type) -> Referents:
         return lambda x: (x.seed_seq,)
     if issubclass(kind, LEAVES) or (is_busy(kind) and is_foreign(kind.__module__)):
         return nothing
+    if issubclass(kind, DuckArray):  # the vmap, or the recording, that it belongs to goes on
+        return lambda x: (getattr(x, "inner", None),)
     if issubclass(kind, NodeRole):
         return lambda x: (getattr(x, "_view", None) or ())[1:]  # the node that it is a view of; no more of its graph
     if issubclass(kind, threading.local):

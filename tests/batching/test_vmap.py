@@ -324,6 +324,7 @@ THROUGH_WEIGHTS = {
     "closure": lambda w: lambda x: af.grad(lambda x: product(w, x))(x),
     "shared leaf": lambda w: lambda x: af.grad(product)(w, x),
     "both": lambda w: lambda x: af.grad(product, (0, 1))(w * 2, x)[1],
+    "checkpoint": lambda w: lambda x: sum(af.checkpoint(lambda x: (product(w, x), product(w, w.T)))(x)),
     "made inside": lambda w: lambda x: af.grad(lambda y: np.sum(np.sin(w * y) @ x))(np.ones(4)),
     "hessian": lambda w: lambda x: af.hessian(lambda x: product(w, x))(x),
     "written": lambda w: lambda x: af.grad(lambda x: written(w, x))(x),
@@ -654,8 +655,9 @@ scaled_by_first.defjvp(lambda s, primals, tangents: (primals[0] * s, tangents[0]
     [
         by_function, by_primitive, by_an_option, by_rule, scaled_by_first,
         lambda s, w: af.checkpoint(lambda w: w * s)(w), lambda s, w: w * s,
+        lambda s, w: s * af.implicit.root(lambda z, w: (s * 2, z - w)[1], 0.0, w),
     ],
-    ids=["Function", "primitive", "an option", "custom_jvp", "nondiff_argnums", "checkpoint", "written out"],
+    ids=["Function", "primitive", "an option", "custom_jvp", "nondiff_argnums", "checkpoint", "written out", "solver"],
 )  # fmt: skip
 @pytest.mark.usefixtures("rows_as_before")
 def test_a_rule_of_your_own_may_find_an_example_outside_of_its_arguments(scaled):
