@@ -215,13 +215,19 @@ class Boxes:
         return torn
 
     def leave_out(self, test: Callable[[Box], bool]) -> None:
-        """Leave out the boxes that pass a test of what is directly in them."""
+        """Leave out the boxes that pass a test of what is directly in them, without those inside that pass it."""
         for box in self.boxes.values():
             box.content = set()
         for r, path in self.paths.items():
-            for outer, inner in zip(path, (*path[1:], r), strict=False):
+            for outer, inner in pairwise((*path, r)):
                 self.boxes[outer].content.add(inner)
-        dropped = {key for key, box in self.boxes.items() if test(box)}
+        ways = dict.fromkeys([path[:n] for path in self.paths.values() for n in range(1, len(path) + 1)])
+        dropped: set[Key] = set()
+        for *around, key in sorted(ways, key=len, reverse=True):
+            if test(self.boxes[key]):
+                dropped.add(key)
+                for outer in around[-1:]:
+                    self.boxes[outer].content ^= {key, *self.boxes[key].content}
         self.paths = {r: tuple([key for key in path if key not in dropped]) for r, path in self.paths.items()}
 
     def is_its_calls(self, box: Box) -> bool:
@@ -245,7 +251,7 @@ class Boxes:
             return False
         if inner.kind == "scope":
             return True  # the user's own word for it
-        inner.before = box.before + (f"{box.title} · " if box.kind != "loop" else "")
+        inner.before = box.before + (f"{box.title} · " if box.kind != "loop" else "") + inner.before
         return True
 
 
