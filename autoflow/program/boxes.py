@@ -13,9 +13,9 @@ from itertools import pairwise
 from typing import Any
 
 from .names import FRAMES, Naming, caller_of
-from .places import Activation
+from .places import Activation, Recorded, Run, Spot
 from .source import loop_text, source_of
-from .turns import Run, Turns, is_direct, known_loops, own_loops, run_of, runs_later, value_of
+from .turns import Execution, Turns, is_direct, known_loops, own_loops, run_of, runs_later, value_of
 
 TITLE = 40  # characters
 Key = tuple[Any, ...]
@@ -30,13 +30,13 @@ class Box:
     def __init__(self, kind: str, title: str, path: str = "", continued: bool = False) -> None:
         self.continued = continued
         self.kind, self.title = kind, title  # kind: call, loop, turn, scope
-        self.run: Any = None  # of a loop and a turn, where it was watched
+        self.run: Run | None = None  # of a loop and a turn, where it was watched
         self.is_split = False  # is the same loop in other boxes, too?
         self.is_inner = False  # is it a loop in another one, so that its turns are those of several runs?
         self.path = path  # of a call: the object
         self.before = ""  # the titles of boxes that have nothing but this one in them
-        self.seen: Counter[Run] = Counter()  # instructions directly in it -> how often each was run
-        self.content: set[Any] = set()  # keys of boxes in it, ids of records
+        self.seen: Counter[Execution] = Counter()  # instructions directly in it -> how often each was run
+        self.content: set[Key | int] = set()  # keys of boxes in it, ids of records
 
     @property
     def turns(self) -> int:
@@ -53,8 +53,8 @@ class Box:
 class Boxes:
     """The boxes around each record of a graph."""
 
-    def __init__(self, program: Naming, records: Sequence[Any]) -> None:
-        self.program, self.turns, self.ended = program, Turns(), set[Any]()
+    def __init__(self, program: Naming, records: Sequence[Recorded]) -> None:
+        self.program, self.turns, self.ended = program, Turns(), set[Run | None]()
         self.boxes: dict[Key, Box] = {}
         self.times = Counter(program.names.values())  # how many nodes have a name
         self.calls: dict[int, Path] = {}
@@ -62,15 +62,15 @@ class Boxes:
         self.known: dict[tuple[int, int, bool], Path] = {}
         self.outer: dict[Key, Key | None] = {}  # the box around each
         in_order = sorted(records, key=lambda r: int(r.number))
-        last: Any = getattr(in_order[-1], "place", None) if in_order else None
-        while getattr(last, "parent", None) is not None:
+        last: Spot = getattr(in_order[-1], "place", None) if in_order else None
+        while type(last) is Activation and last.parent is not None:
             last = last.parent
         if type(last) is Activation:  # the outermost call of the thread that made the result has no box
             self.calls[id(last.whole)] = ()
         self.paths = {id(r): self.path_of(r) for r in in_order}
         self.prune([self.paths[id(r)] for r in records if getattr(r, "place", None) is not None])
 
-    def around(self, record: Any) -> tuple[tuple[str, Key], ...]:
+    def around(self, record: Recorded) -> tuple[tuple[str, Key], ...]:
         """The boxes around a record, the outermost first: title and what identifies each."""
         return tuple([(self.boxes[key].before + self.boxes[key].title, key) for key in self.paths[id(record)]])
 
@@ -83,7 +83,7 @@ class Boxes:
 
     # -- which boxes there are
 
-    def path_of(self, record: Any) -> Path:
+    def path_of(self, record: Recorded) -> Path:
         """The keys of all boxes around a record."""
         place = getattr(record, "place", None)
         path = self.at(place, record.last) if place is not None else ()
@@ -112,7 +112,7 @@ class Boxes:
             found.append(key)
         return tuple(found)
 
-    def at(self, place: Any, last: int, same: bool = True) -> Path:
+    def at(self, place: Spot, last: int, same: bool = True) -> Path:
         """The boxes around an instruction of an activation, which may not be in the ``same`` turn any more."""
         if type(place) is not Activation:
             return ()
@@ -136,9 +136,10 @@ class Boxes:
             found = self.known[id(place), last, same] = path
         return found
 
-    def call(self, place: Any) -> Path:
+    def call(self, place: Activation) -> Path:
         """The boxes around a call, itself included."""
-        waiting, call = [], place
+        waiting: list[Activation] = []
+        call: Activation | None = place
         while call is not None and id(call) not in self.calls:
             waiting.append(call)
             call = call.parent and call.parent.whole
@@ -219,7 +220,8 @@ class Boxes:
         for box in self.boxes.values():
             box.content = set()
         for r, path in self.paths.items():
-            for outer, inner in pairwise((*path, r)):
+            inside: tuple[Key | int, ...] = (*path[1:], r)
+            for outer, inner in zip(path, inside, strict=False):
                 self.boxes[outer].content.add(inner)
         ways = dict.fromkeys([path[:n] for path in self.paths.values() for n in range(1, len(path) + 1)])
         dropped: set[Key] = set()
@@ -244,9 +246,9 @@ class Boxes:
         if box.kind == "scope" or len(box.content) != 1:
             return False
         (only,) = box.content
-        inner = self.boxes[only] if type(only) is tuple else None
-        if inner is None:  # a call tells which of several values of one name it is
+        if isinstance(only, int):  # a call tells which of several values of one name it is
             return box.kind != "call" or self.times[self.program.names.get(only, "")] < 2
+        inner = self.boxes[only]
         if box.has_turns or box.continued:
             return False
         if inner.kind == "scope":

@@ -194,9 +194,9 @@ def calling_module() -> str | None:
     return user_frame().f_globals.get("__name__")
 
 
-def user_frame(*others: str) -> Any:
+def user_frame(*others: str) -> FrameType:
     """The first frame outside autoflow, and outside other packages; the outermost one if all are inside."""
-    frame: Any = getframe(1)
+    frame = getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in (PACKAGE, *others):
         frame = frame.f_back
     return frame

@@ -16,20 +16,22 @@ from functools import cache, cached_property, lru_cache
 from inspect import CO_OPTIMIZED, CO_VARARGS
 from itertools import groupby
 from types import CodeType
-from typing import Any
+from typing import Any, TypeAlias
 
-from .places import LATER, Activation, is_cell
+from .places import LATER, Activation, Identity, Loop, Recorded, Spot, is_cell
 from .source import COMPREHENSIONS, COUNT, RETURNED, Expression, Place, Target, expression_of, find, is_path, written
 
 FRAMES = COMPREHENSIONS | {"<lambda>"}
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 DEEPEST = 20  # calls that a name is followed through
 OBJECTS = ("self", "cls")
+Space: TypeAlias = "Spot | Identity | tuple[str, str] | str"  # what a name belongs to
+Owned = tuple[Space, str]  # with the name
 SHORT = 8  # characters of a value that a write is shown with
 ONE = (ast.BinOp, ast.UnaryOp, ast.Subscript, ast.Attribute, ast.Compare)  # of each, an execution is one record
 
 
-def function_around(activation: Any, frames: frozenset[str] = FRAMES) -> Any:
+def function_around(activation: Activation, frames: frozenset[str] = FRAMES) -> Activation:
     """The function or module around comprehensions, generator expressions and lambdas."""
     while activation.code.co_name in frames and activation.parent is not None:
         activation = activation.parent
@@ -45,15 +47,15 @@ class Naming:
         self.leaves = [x for x in found if not hasattr(x, "last") and x._place[0] is not None]
         self.expressions = {id(x): expression_of(x) for x in found}
         self.names: dict[int, str] = {}
-        self.keys: dict[int, tuple[Any, str]] = {}  # records (ids) -> the name that each has, and its space
+        self.keys: dict[int, Owned] = {}  # records (ids) -> the name that each has, and its space
         self.whole: set[int] = set()  # ids of records that are the value of their expression,
         self.based: set[int] = set()  # of writes into a view, which another one writes into its base,
         # of those others, each with whether the statement that it belongs to writes into another array
         self.carried = {id(r): r.parents[1].rule.name in BASES for r in self.records if is_carried(r)}
         self.parts = {*self.carried}  # and of all that go on with the execution that another began
         self.calls: dict[int, str] = {}  # what calls return that are part of an expression
-        self.given: dict[Any, list[Any]] = {}  # (its space, a name) -> the records that it was given to
-        self.numbered: dict[tuple[Any, str], int] = {}  # the same -> the last number that a leaf of that name has, or 0
+        self.given: dict[Owned, list[Recorded]] = {}  # (its space, a name) -> the records that it was given to
+        self.numbered: dict[Owned, int] = {}  # the same -> the last number that a leaf of that name has, or 0
         self.latest = {(whole(r.place), r.last): r.number for r in self.records}  # of each instruction of a call
         self.find_wholes()
         self.name_leaves()
@@ -74,12 +76,12 @@ class Naming:
             self.names.update({} if text is None else {id(x): ending(text, 1)})
         return self.names.get(id(x))
 
-    def text(self, record: Any) -> str | None:
+    def text(self, record: Recorded) -> str | None:
         """The expression whose value a record is."""
         found = self.expression(record) if id(record) in self.whole else None
         return None if found is None else self.calls.get(id(record), found.text)
 
-    def operand_text(self, record: Any, slot: int, exact: bool = False) -> str | None:
+    def operand_text(self, record: Recorded, slot: int, exact: bool = False) -> str | None:
         """The name of an operand where it is used. ``exact``: where the expression is nothing but this operation."""
         found = self.expression(record) if id(record) not in self.carried else None
         fits = found is not None and (is_one(record, found) if exact else self.fits(record, slot, found))
@@ -89,18 +91,18 @@ class Naming:
             return f"{found.sequence}[{slot}]" if is_one(record, found) else None
         return found.operand_text(slot)
 
-    def operand_source(self, record: Any, slot: int) -> str | None:
+    def operand_source(self, record: Recorded, slot: int) -> str | None:
         """The expression of an operand where it is used, if what is around it is nothing but this operation."""
         found = self.expression(record) if id(record) not in self.carried else None
         parts = found.operands() if found is not None and is_one(record, found) and not found.sequence else ()
         return written(parts[slot]) if slot < len(parts) else None
 
-    def operand(self, record: Any, slot: int) -> str | None:
+    def operand(self, record: Recorded, slot: int) -> str | None:
         """The name of a plain operand where it is used, or in the caller."""
         text = self.operand_text(record, slot)
         return None if text is None else self.with_object(*[*meanings(text, record.place, record.last)][-1])
 
-    def write(self, record: Any) -> str:
+    def write(self, record: Recorded) -> str:
         """The statement that writes a record's value into an array: ``f[1:] −= …``; empty if no statement does."""
         found = self.expression(record)
         if found is None or (statement := found.statement) is None or self.carried.get(id(record)):
@@ -114,10 +116,10 @@ class Naming:
     # -- objects
 
     @cached_property
-    def objects(self) -> dict[Any, Activation]:
+    def objects(self) -> dict[Identity | None, Activation]:
         """The identity of each object -> the call of its ``__init__``."""
         seen: set[int] = set()
-        found: dict[Any, Activation] = {}
+        found: dict[Identity | None, Activation] = {}
         for x in (*self.leaves, *self.records):
             a = x.place if hasattr(x, "last") else x._place[0]
             while type(a) is Activation and id(a) not in seen:
@@ -128,14 +130,14 @@ class Naming:
                 a = a.parent
         return found
 
-    def object_path(self, owner: Any, depth: int = 0) -> str | None:
+    def object_path(self, owner: Identity | None, depth: int = 0) -> str | None:
         """Where an object was put: ``model.layers[0]``."""
         made = self.objects.get(owner)
         if made is None or made.parent is None or depth > DEEPEST:
             return None
         return self.stored(caller_of(made), made.parent, made.call, made.index, depth + 1)
 
-    def with_object(self, text: str, place: Any, depth: int = 0) -> str:
+    def with_object(self, text: str, place: Spot, depth: int = 0) -> str:
         """The text with ``self`` replaced by the object's own path."""
         if (text == "self" or text.startswith(("self.", "self["))) and type(place) is Activation:
             path = self.object_path(function_around(place).owner, depth)
@@ -144,7 +146,7 @@ class Naming:
 
     # -- leaves
 
-    def stored(self, found: Expression | None, place: Any, last: int, index: int | None, depth: int = 0) -> str | None:
+    def stored(self, found: Expression | None, place: Spot, last: int, index: int | None, depth: int = 0) -> str | None:
         """What the value of an expression, the ``index``-th that it had in this call, is stored in."""
         if found is None or type(place) is not Activation:
             return None
@@ -187,9 +189,9 @@ class Naming:
                 self.numbered[named] = max(number, self.numbered.get(named, 0))
 
     @cached_property
-    def users(self) -> dict[int, list[tuple[Any, int]]]:
+    def users(self) -> dict[int, list[tuple[Recorded, int]]]:
         """The records that use a node, in their order, and as which operand."""
-        found: dict[int, list[tuple[Any, int]]] = {}
+        found: dict[int, list[tuple[Recorded, int]]] = {}
         for r in self.records:
             for slot, parent in enumerate(r.parents):
                 if parent is not None:
@@ -203,7 +205,7 @@ class Naming:
         return next(own, used[0][1] if used else None)
 
     @staticmethod
-    def fits(record: Any, slot: int, found: Expression) -> bool:
+    def fits(record: Recorded, slot: int, found: Expression) -> bool:
         """Are the operands of a record those that the expression shows? A function that is composed of others makes
         several records; only the first use is known, and only if there is one operand."""
         if is_one(record, found) or slot >= len(record.parents):
@@ -254,12 +256,12 @@ class Naming:
                 self.give(r, *used)
         self.number()
 
-    def give(self, r: Any, call: Any, text: str) -> None:
+    def give(self, r: Recorded, call: Spot, text: str) -> None:
         """A record gets a name in a call."""
         self.keys[id(r)] = key = space_of(call, text), text
         self.given.setdefault(key, []).append(r)
 
-    def give_target(self, r: Any, found: Expression) -> bool:
+    def give_target(self, r: Recorded, found: Expression) -> bool:
         """Name a record by the target of its expression, if it has one."""
         target, before, given = found.target, r.parents[0], id(r) in self.carried
         if id(r) in self.based or not (given or id(r) in self.whole):
@@ -272,7 +274,7 @@ class Naming:
                 target = [written(node.value)] if isinstance(node, ast.Subscript) else None
             code = getattr(function_of(r.place), "code", r.place)
             given |= target is None or target_text(target) in code.co_varnames[: code.co_argcount]
-        if given and before in self.given.get(self.keys.get(id(before)), [])[-1:]:
+        if given and id(before) in self.keys and before in self.given[self.keys[id(before)]][-1:]:
             # Another one's array, one without a name here, or what a view looks at; if its name is still its own.
             key, text = self.keys[id(r)] = self.keys[id(before)]
             self.given[key, text].append(r)
@@ -287,20 +289,20 @@ class Naming:
             self.give(r, call, name)
         return name is not None
 
-    def returned(self, activation: Any, r: Any, depth: int = 0) -> tuple[str | None, Any]:
+    def returned(self, activation: Activation, r: Recorded, depth: int = 0) -> tuple[str | None, Spot]:
         """What the caller does with the value ``r`` of a call: the target, and the call that has it; else the call's
         own text. Nothing if a library has called the function, and has computed with its value."""
         called = function_around(activation, COMPREHENSIONS)
-        above = caller_of(called)
-        if not above or depth > DEEPEST or self.latest.get((called.parent.whole, called.call), 0) > r.number:
+        above, outer = caller_of(called), called.parent
+        if not (above and outer) or depth > DEEPEST or self.latest.get((outer.whole, called.call), 0) > r.number:
             return None, None
         if above.target is RETURNED:
-            return self.returned(called.parent, r, depth + 1)
+            return self.returned(outer, r, depth + 1)
         if (text := target_text(above.target)) is not None:
-            return text, function_of(called.parent)
+            return text, function_of(outer)
         return (above.text, None) if isinstance(above.node, ast.Call) else (None, None)
 
-    def unpack(self, group: Sequence[Any]) -> None:
+    def unpack(self, group: Sequence[Recorded]) -> None:
         """``u, v = np.split(x, 2)``: one record of the array for each name."""
         target = getattr(self.expressions[id(group[0])], "target", None)
         node: Any = target[0] if isinstance(target, list) and len(target) == 1 else None
@@ -308,7 +310,7 @@ class Naming:
             return
         used = {id(p) for r in group for p in r.parents}
         made_of: dict[int, Any] = {}  # what each was computed from outside of the group: one execution
-        results: dict[Any, list[Any]] = {}
+        results: dict[Any, list[Recorded]] = {}
         for r in group:
             inside = [made_of[id(p)] for p in r.parents if id(p) in made_of]
             made_of[id(r)] = inside[0] if inside else tuple(map(id, r.parents))
@@ -318,7 +320,7 @@ class Naming:
             for part, r in zip(node.elts if len(records) == len(node.elts) else (), records, strict=False):
                 self.give(r, r.place, written(part))
 
-    def used_as(self, r: Any) -> str | None:
+    def used_as(self, r: Recorded) -> str | None:
         """The variable that it is in wherever the call that made it uses it."""
         names = set()
         for user, slot in self.users.get(id(r), ()):
@@ -329,7 +331,7 @@ class Naming:
                 names.add(text)
         return names.pop() if len(names) == 1 else None
 
-    def used_by_caller(self, r: Any) -> tuple[Any, str] | None:
+    def used_by_caller(self, r: Recorded) -> tuple[Spot, str] | None:
         """The variable that holds the result of a call where one of the callers uses it, and that call."""
         around, outer = {}, r.place
         while type(outer) is Activation:
@@ -353,17 +355,17 @@ class Naming:
                 self.names[id(r)] = own if alone else own + str(k).translate(SUBSCRIPTS)
 
 
-def whole(place: Any) -> Any:
+def whole(place: Spot) -> Spot:
     """What stands for the call of a place, whatever the turn; where calls are not known, its code."""
     return place.whole if type(place) is Activation else place
 
 
-def function_of(place: Any) -> Any:
+def function_of(place: Spot) -> Spot:
     """The call of a function that a place is in."""
     return function_around(place) if type(place) is Activation else place
 
 
-def space_of(place: Any, text: str) -> Any:
+def space_of(place: Spot, text: str) -> Space:
     """What a name belongs to: an attribute of ``self`` to the object, a global variable to its module (to all cells of
     a notebook), one that inner functions set to the file, any other to the call of a function that it is used in."""
     call = function_of(place)
@@ -380,7 +382,7 @@ def space_of(place: Any, text: str) -> Any:
     return "" if is_cell(code.co_filename) else code.co_filename
 
 
-def is_one(record: Any, found: Expression | None) -> bool:
+def is_one(record: Recorded, found: Expression | None) -> bool:
     """Does each execution of the expression make one record?"""
     return found is not None and is_of(found, record.rule.name)
 
@@ -392,7 +394,7 @@ def is_of(found: Expression, operation: str) -> bool:
     return isinstance(found.node, ONE)
 
 
-def is_carried(record: Any) -> bool:
+def is_carried(record: Recorded) -> bool:
     """Is it a write into a view, once more, for the array that the view looks at? (See ``plan_rebinding``.)"""
     x: Any = record.parents[1] if record.rule.name in BASES else None
     return hasattr(x, "last") and (x.place, x.last, x.number + 1) == (record.place, record.last, record.number)
@@ -437,17 +439,17 @@ def caller_of(call: Activation) -> Expression | None:
     return found
 
 
-def meanings(text: str | None, place: Any, last: int) -> Iterator[tuple[str, Any]]:
+def meanings(text: str | None, place: Spot, last: int) -> Iterator[tuple[str, Spot]]:
     """What a name is at an instruction: itself, then what each caller has given for it, while it is a parameter; and
     where each of them is said."""
     while text is not None:
         yield text, place
         if type(place) is not Activation or is_set_before(place.code, text, last):
             return
-        text, place, last = argument(place, text), place.parent, place.call
+        text, last, place = argument(place, text), place.call, place.parent
 
 
-def loops_of(found: Expression | None, name: str) -> list[Any]:
+def loops_of(found: Expression | None, name: str) -> list[Loop]:
     """The loops around an expression whose variable a name is, or begins with."""
     first = re.split(r"\W", name)[0]
     loops = [x for x in found.loops() if not isinstance(x, ast.While)] if found is not None else []

@@ -12,18 +12,22 @@ no activation, :func:`enter` looks further out for the first frame of the user's
 
 from __future__ import annotations
 
+import ast
 import sys
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR, CO_OPTIMIZED
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 
 from .callers import getframe, is_packages
 
+Loop = ast.For | ast.AsyncFor | ast.While | ast.comprehension
+Spot: TypeAlias = "Activation | CodeType | None"  # which call it was, or in which code, if anything is known
+Call = tuple[CodeType, CodeType | None, int]
 LATER = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR  # flags of functions that return before they run
-PASSED: dict[int, Any] = {}  # the globals of modules whose frames are passed over, by their ids, and so kept alive
-TRACED: dict[int, Any] = {}  # frames, by their ids, that were seen under a debugger -> which call each was
+PASSED: dict[int, object] = {}  # the globals of modules whose frames are passed over, by their ids, and so kept alive
+TRACED: dict[int, Call] = {}  # frames, by their ids, that were seen under a debugger -> which call each was
 MOST_TRACED = 1000
 FILES: dict[str, bool] = {}  # are frames of code from that file passed over?
 CODES: dict[int, tuple[CodeType, bool]] = {}  # of the user's, by the id of a code: itself, and is it a method's?
@@ -32,8 +36,8 @@ DEEP = 20  # frames without an activation above which none is made by recursion
 SNAPSHOTS = sys.version_info < (3, 13)  # is ``f_locals`` of a function a dict that the frame keeps?
 SPACES = {"eval", "exec", "locals", "vars"} if SNAPSHOTS else set()  # what gives a program this dict
 NOWHERE: tuple[None, int] = (None, -1)
-UNWATCHED: dict[Any, tuple[Any, int]] = {}  # the turns of a call in which none was seen to begin
-ON_OPCODE: list[Any] = []  # on Python 3.11: what is told of the instructions of frames whose loops are watched
+UNWATCHED: dict[Loop, tuple[Run, int]] = {}  # the turns of a call in which none was seen to begin
+ON_OPCODE: list[Callable[[FrameType], None]] = []  # on Python 3.11: is told of the instructions of watched frames
 
 # ---------------------------------------------------------------- activations
 
@@ -42,13 +46,13 @@ class Identity:
     """The identity of an object, without keeping it alive: the same as long as it lives."""
 
     __slots__ = ("__weakref__", "object")
-    object: Any
+    object: weakref.ref[Any]
 
 
 KNOWN: dict[int, Identity] = {}  # id of an object that lives -> what stands for it
 
 
-def identity(x: Any) -> Identity | None:
+def identity(x: object) -> Identity | None:
     """The identity of ``x``; None if x cannot have a weak reference."""
     found = KNOWN.get(id(x))
     if found is None or found.object() is not x:
@@ -59,6 +63,19 @@ def identity(x: Any) -> Identity | None:
             return None
         KNOWN[key] = found
     return found
+
+
+class Run:
+    """One run of a loop: how many turns it has begun, and whether ``range`` and ``enumerate`` are Python's there."""
+
+    __slots__ = ("counts", "turns")
+    turns: int
+
+    def __init__(self, frame: FrameType) -> None:
+        code = frame.f_code
+        spaces: Any = code.co_varnames, code.co_freevars, code.co_cellvars, frame.f_globals
+        spaces = spaces if code.co_flags & CO_OPTIMIZED else (*spaces, frame.f_locals)
+        self.counts = not any(["range" in names or "enumerate" in names for names in spaces])
 
 
 class Activation:
@@ -78,14 +95,14 @@ class Activation:
     counts: dict[int, int] | None  # by instruction, how many leaves or objects it has made
     is_continued: bool  # may it go on with a call that a debugger has interrupted?
     first: Activation | None  # the object that the call had before its first turn, if this is another
-    turns: Mapping[Any, tuple[Any, int]]  # of the loops that are watched: the run of each, and its turn, from 1
+    turns: Mapping[Loop, tuple[Run, int]]  # of the loops that are watched: the run of each, and its turn, from 1
 
     @property
     def whole(self) -> Activation:
         """What stands for the call, whatever the turn."""
         return self.first or self
 
-    def in_turns(self, turns: Mapping[Any, tuple[Any, int]]) -> Activation:
+    def in_turns(self, turns: Mapping[Loop, tuple[Run, int]]) -> Activation:
         """The same call in other turns of its loops."""
         made = Activation()
         if self.counts is None:
@@ -102,17 +119,17 @@ class Activation:
         number = counts[last] = counts.get(last, -1) + 1
         return number
 
-    def __call__(self, frame: FrameType, event: str, arg: Any) -> None:
+    def __call__(self, frame: FrameType, event: str, arg: object) -> None:
         """Python calls it while somebody traces."""
         if event == "opcode" and ON_OPCODE:
             ON_OPCODE[0](frame)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[type[None], tuple[()]]:
         """Elsewhere there is no such call."""
         return type(None), ()
 
 
-def here(depth: int) -> tuple[Any, int]:
+def here(depth: int) -> tuple[Spot, int]:
     """The place in the program of the frame at that depth, counted from who calls this."""
     frame = getframe(depth + 1)
     if type(place := frame.f_trace) is Activation:
@@ -172,13 +189,13 @@ def search(frame: Any, depth: int) -> tuple[Any, int]:
     return code, frame.f_lasti
 
 
-def call_of(frame: FrameType) -> tuple[Any, ...]:
+def call_of(frame: FrameType) -> Call:
     """The key that tells a frame from a later one at the same address: its code, and the instruction that called it."""
     outer = frame.f_back
     return (frame.f_code, None, -1) if outer is None else (frame.f_code, outer.f_code, outer.f_lasti)
 
 
-def without_activation(frame: Any) -> list[Any]:
+def without_activation(frame: FrameType | None) -> list[FrameType]:
     """The user's frames from there outwards that have no activation yet."""
     found = []
     while frame is not None and frame.f_trace is None:
@@ -206,6 +223,20 @@ def variables_of(frame: FrameType) -> Mapping[str, Any]:
     if SPACES.isdisjoint(frame.f_code.co_names) and sys.gettrace() is None:
         variables.clear()
     return found
+
+
+class Recorded(Protocol):
+    """A record, as far as it is read here."""
+
+    number: int
+    last: int
+    place: Any
+    parents: tuple[Any, ...]
+    rule: Any
+    extra: Any
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
 
 
 # ---------------------------------------------------------------- whose code

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .callers import PACKAGE, getframe, is_packages
-from .places import is_cell, variables_of
+from .places import Loop, Recorded, is_cell, variables_of
 
 FUTURES = 0x1FE0000  # flags of code: what ``from __future__`` has changed
 AWAIT = 0x2000  # notebooks await at the top level
@@ -38,7 +38,7 @@ NUMPYS = frozenset(dir(np))
 NUMPYS_OWN = NUMPYS - frozenset(dir(np.ndarray))  # those that are not methods of arrays
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
 DATA = (int, float, complex, str, ModuleType)
-Loop = ast.For | ast.AsyncFor | ast.While | ast.comprehension
+Above = dict[ast.AST, ast.AST]
 
 
 class Place(NamedTuple):
@@ -57,7 +57,7 @@ class Place(NamedTuple):
         return f"line {self.line}{'' if is_cell(self.file) else f' of {os.path.basename(self.file)}'}"
 
 
-def written(node: Any) -> str:
+def written(node: ast.AST) -> str:
     """A piece of a program in one line, texts in double quotes."""
     text = ast.unparse(node)
     return text if '"' in text else text.replace("'", '"')
@@ -91,9 +91,9 @@ class Source:
         text = "".join(lines)
         self.text, self.tree, self.flags = text, ast.parse(text), flags
         self.codes: dict[tuple[str, int], list[CodeType]] = {}
-        self.above: dict[Any, Any] = {}
-        self.at: dict[Span, list[Any]] = {}
-        self.ends: dict[tuple[int, int], list[Any]] = {}
+        self.above: Above = {}
+        self.at: dict[Span, list[ast.expr | ast.stmt]] = {}
+        self.ends: dict[tuple[int, int], list[ast.expr | ast.stmt]] = {}
         self.imported: dict[str, str] = {}  # name -> package; also what is used like NumPy, and unlike an array: xp
         uses: dict[str, set[str]] = {}
         for node in ast.walk(self.tree):
@@ -118,7 +118,7 @@ class Source:
                 self.collect(ast.Module([statement], []), "exec")
                 self.collect(ast.Interactive([statement]), "single")
 
-    def collect(self, tree: Any, mode: str) -> None:
+    def collect(self, tree: ast.Module | ast.Interactive, mode: str) -> None:
         """Keep the code that a tree compiles to, with that of all functions in it."""
         with contextlib.suppress(*UNREADABLE):
             waiting = [compile(tree, self.file, mode, flags=self.flags | AWAIT, dont_inherit=True)]
@@ -223,8 +223,8 @@ def look(code: CodeType, last: int) -> Expression | None:
     nodes = source.at.get(span, [])
     if not nodes:  # the call of a method over several lines begins, for Python, at the method's name
         begin = span.line, span.column
-        found = source.ends.get((span.end_line, span.end_column), [])
-        nodes = [n for n in found if (n.lineno, n.col_offset) <= begin][-1:]
+        ends = source.ends.get((span.end_line, span.end_column), [])
+        nodes = [n for n in ends if (n.lineno, n.col_offset) <= begin][-1:]
     nodes = [n for n in nodes if not isinstance(n, ast.Expr)]
     return Expression(nodes[-1], source, dis.opname[code.co_code[last]]) if nodes else None
 
@@ -293,7 +293,7 @@ class Expression:
         return self.stores or isinstance(self.node, ast.AugAssign)
 
     @property
-    def statement(self) -> Any:
+    def statement(self) -> ast.AugAssign | ast.Assign | None:
         """The assignment that writes it: ``x[i] = ...``, ``x += ...``; else None."""
         found = self.source.above.get(self.node) if self.stores else self.node
         return found if isinstance(found, (ast.AugAssign, ast.Assign)) else None
@@ -326,7 +326,7 @@ class Expression:
         module = sys.modules.get(self.source.imported.get(name, ""))
         return name in MODULES or (module is not None and is_packages(getattr(module, "__file__", None) or os.__file__))
 
-    def is_module(self, node: Any) -> bool:
+    def is_module(self, node: ast.AST) -> bool:
         """Is it what an import has bound, here or in another cell, as ``np``, or something in it, and not an array?"""
         while isinstance(node, ast.Attribute):
             if node.attr in MODULES:
@@ -336,7 +336,7 @@ class Expression:
         is_elsewhere = isinstance(vars(sys.modules["__main__"]).get(name), ModuleType)
         return name in self.source.imported or name in MODULES or is_elsewhere
 
-    def operands(self) -> list[Any]:
+    def operands(self) -> list[ast.expr]:
         """The nodes of what the expression takes, as far as each is an operand by its place."""
         node = None if self.iterates else self.node
         match node:
@@ -377,15 +377,15 @@ class Expression:
         return loops_around(self.node, self.source.above)
 
 
-def loops_around(node: Any, above: dict[Any, Any]) -> Iterator[Loop]:
+def loops_around(node: ast.AST, above: Above) -> Iterator[Loop]:
     """The loops of its function in whose turns a node of a tree is computed, the innermost first."""
     while (parent := above.get(node)) is not None and not isinstance(node, FUNCTIONS):
         if isinstance(parent, LOOPS) and (node in parent.body or node is getattr(parent, "test", None)):
             yield parent
-        elif isinstance(parent, INNER) and not isinstance(node, ast.comprehension):
-            yield from reversed(parent.generators)
-        elif isinstance(parent, INNER):
+        elif isinstance(parent, INNER) and isinstance(node, ast.comprehension):
             yield from reversed(parent.generators[: parent.generators.index(node)])
+        elif isinstance(parent, INNER):
+            yield from reversed(parent.generators)
         elif isinstance(parent, ast.comprehension) and node in parent.ifs:
             yield parent
         node = parent
@@ -401,12 +401,12 @@ READERS = {
 }  # fmt: skip
 
 
-def taken_out(records: Iterable[Any]) -> list[tuple[Any, str]]:
+def taken_out(records: Iterable[Recorded]) -> list[tuple[Recorded, str]]:
     """The records of a graph that compute with what the program takes out of it as numbers, and how: ``float(w)``,
     ``y.value``, ``np.array([v, v])``, also by a name that was given to it before."""
     found = []
     records = list(records)
-    used: set[tuple[Any, str]] = set()  # the names of nodes, by code: worked out if something asks
+    used: set[tuple[CodeType | None, str]] = set()  # the names of nodes, by code: worked out if something asks
     for record in dict.fromkeys([r for r in records for parent in r.parents if parent is None]):
         for part in [p for x, parent in operands_of(record) if parent is None for p in ast.walk(x)]:
             if takes_out(part):
@@ -420,20 +420,21 @@ def taken_out(records: Iterable[Any]) -> list[tuple[Any, str]]:
     return found
 
 
-def given(call: Any) -> list[Any]:
+def given(call: ast.Call) -> list[ast.expr]:
     """The arguments of a call, with keywords and without."""
     return [*call.args, *[keyword.value for keyword in call.keywords]]
 
 
-def running(code: Any) -> Any:
+def running(code: CodeType | None) -> FrameType | None:
     """The frame that runs a code now; of a cell that has ended that of the cell that runs. None if there is none."""
-    frame: Any = sys._getframe()
-    while frame is not None and frame.f_code is not code and not frame.f_code.co_name == code.co_name == "<module>":
+    frame: FrameType | None = sys._getframe()
+    name = getattr(code, "co_name", "")
+    while frame is not None and frame.f_code is not code and not frame.f_code.co_name == name == "<module>":
         frame = frame.f_back
     return frame
 
 
-def value_in(path: Any, frame: FrameType) -> Any:
+def value_in(path: Any, frame: FrameType | None) -> Any:
     """What a name or an attribute stands for in a frame; of an item what it is in. None if it is not there, or if it
     is a property that raises an error."""
     if isinstance(path, ast.Name):
@@ -445,7 +446,7 @@ def value_in(path: Any, frame: FrameType) -> Any:
     return None
 
 
-def is_plain(part: Any, frame: FrameType) -> bool:
+def is_plain(part: Any, frame: FrameType | None) -> bool:
     """Is it known in a frame that ``float(n)``, ``slider.value``, ``float(2 * x[k])`` or ``float(np.sqrt(n))`` takes a
     number of no node?"""
     taken = getattr(part, "value", None) or (part.args[:1] or [getattr(part.func, "value", part)])[0]
@@ -455,12 +456,12 @@ def is_plain(part: Any, frame: FrameType) -> bool:
     return all([is_data(value_in(x, frame)) for x in paths_in(taken)])
 
 
-def paths_in(node: Any) -> list[Any]:
+def paths_in(node: ast.AST) -> list[ast.AST]:
     """The names, attributes and items that an expression is made of."""
     return [node] if is_path(node) else [x for part in ast.iter_child_nodes(node) for x in paths_in(part)]
 
 
-def is_data(x: Any) -> bool:
+def is_data(x: object) -> bool:
     """Is it a number, a text, something of NumPy's, a module, a method or function of these, or a container of them, as
     far as its first parts show?"""
     parts = [x]
@@ -475,7 +476,7 @@ def is_data(x: Any) -> bool:
     return True
 
 
-def numbers_read(record: Any, slot: int) -> str:
+def numbers_read(record: Recorded, slot: int) -> str:
     """How a plain operand of a record came by numbers of nodes, and what to write instead; empty where the program is
     not known."""
     found = expression_of(record)
@@ -499,11 +500,10 @@ SHOWS = frozenset({"append", "print"})
 COUNTS = frozenset({"astype", "count_nonzero", "float", "mean", "sum", "where"})  # of truth values
 
 
-def numbers_taken(code: Any) -> str:
+def numbers_taken(code: CodeType | None) -> str:
     """What seems to take numbers out of a graph in a code, with its lines; empty if nothing does. Not what only shows
     them: ``print(float(x))``."""
-    source = source_of(code) if code is not None else None
-    if source is None:
+    if code is None or (source := source_of(code)) is None:
         return ""
     inner = [x for x in code.co_consts if isinstance(x, CodeType) and x.co_name in COMPREHENSIONS]
     found = [x for x in nodes_of([code, *inner], source) if seems_to_take(x, source)]
@@ -514,33 +514,34 @@ def numbers_taken(code: Any) -> str:
     return f"numbers leave the graph at {' and '.join(texts)}. {advice}" if texts else ""
 
 
-def seems_to_take(node: Any, source: Source) -> bool:
+def seems_to_take(node: ast.AST, source: Source) -> bool:
     """Does an expression take numbers out of a graph, and not to show them?"""
-    around = [x for x in parents_of(node, source) if isinstance(x, (ast.Call, ast.JoinedStr))]
-    if any([isinstance(x, ast.JoinedStr) or called(x) in SHOWS for x in around]):
+    around = [*parents_of(node, source)]
+    names = [called(x) for x in around if isinstance(x, ast.Call)]
+    if any([isinstance(x, ast.JoinedStr) for x in around]) or not SHOWS.isdisjoint(names):
         return False
     if isinstance(node, ast.Compare):
-        return bool(around) and called(around[0]) in COUNTS
-    return takes_out(node) or is_reader(node)
+        return bool(names) and names[0] in COUNTS
+    return takes_out(node) or (isinstance(node, ast.Call) and is_reader(node))
 
 
-def computes_with_gradient(code: Any) -> bool:
+def computes_with_gradient(code: CodeType) -> bool:
     """Does a code compute with ``w.grad``, as updates by hand do?"""
     found = [] if (source := source_of(code)) is None else nodes_of([code], source)
     sums = [x for x in found if isinstance(x, ast.BinOp)]
     return any([getattr(part, "attr", "") == "grad" for x in sums for part in ast.walk(x)])
 
 
-def nodes_of(codes: list[CodeType], source: Source) -> list[Any]:
+def nodes_of(codes: list[CodeType], source: Source) -> list[ast.expr | ast.stmt]:
     """The nodes of the tree that codes execute, in their order."""
     places: Any = [where for code in codes for where in code.co_positions() if None not in where]
     spans = sorted({Span(*where) for where in places})
     return [x for span in spans for x in source.at.get(span, ())]
 
 
-def is_reader(node: Any) -> bool:
+def is_reader(node: ast.Call) -> bool:
     """Is it ``np.asarray(x)``, ``math.sin(x)`` or ``np.argmax(model(x))``?"""
-    arguments = given(node) if isinstance(node, ast.Call) else []
+    arguments = given(node)
     if not any([True for a in arguments for _ in numbers_in(a)]):
         return any([isinstance(a, ast.Call) for a in arguments]) and called(node) in STEPS | READERS.keys() - {*DRAWS}
     if called(node) == "astype":
@@ -549,13 +550,13 @@ def is_reader(node: Any) -> bool:
     return is_maths or called(node) in STEPS | READERS.keys() - {*DRAWS}
 
 
-def parents_of(node: Any, source: Source) -> Iterator[Any]:
+def parents_of(node: ast.AST, source: Source) -> Iterator[ast.AST]:
     """What a node of a tree is inside of, the innermost first."""
-    while (node := source.above.get(node)) is not None:
-        yield node
+    while (parent := source.above.get(node)) is not None:
+        yield (node := parent)
 
 
-def code_of(record: Any) -> Any:
+def code_of(record: Recorded) -> CodeType | None:
     """The code that made a record; None if it is not known."""
     place = getattr(record, "place", None)
     return getattr(place, "code", place)
@@ -568,7 +569,7 @@ def expression_of(x: Any) -> Expression | None:
     return None if place is None else find(getattr(place, "code", place), last)
 
 
-def operands_of(record: Any) -> Iterator[tuple[Any, Any]]:
+def operands_of(record: Recorded) -> Iterator[tuple[ast.AST, Any]]:
     """The operands of a record in the program, each with its parent in the graph; of names of plain operands
     what was assigned to them."""
     if (found := expression_of(record)) is not None:
@@ -576,7 +577,7 @@ def operands_of(record: Any) -> Iterator[tuple[Any, Any]]:
             yield assigned(x, found.source) if parent is None else x, parent
 
 
-def numbers_in(node: Any) -> Iterator[Any]:
+def numbers_in(node: ast.AST) -> Iterator[ast.AST]:
     """The names, attributes and items whose numbers an argument consists of: of ``[v, 2*w[0]]`` v, ``w[0]`` and w."""
     if is_path(node):
         yield node
@@ -589,12 +590,12 @@ def numbers_in(node: Any) -> Iterator[Any]:
         yield from numbers_in(node.elt)
 
 
-def called(call: Any) -> str:
+def called(call: ast.Call) -> str:
     """The last name of the called function."""
     return str(getattr(call.func, "id", getattr(call.func, "attr", "")))
 
 
-def takes_out(node: Any) -> bool:
+def takes_out(node: ast.AST) -> bool:
     """Does it look like ``y.value``, ``w.item()``, ``float(w)``, ``af.stop_gradient(y)``?"""
     if not isinstance(node, ast.Call):
         return isinstance(node, ast.Attribute) and node.attr == "value"
@@ -602,13 +603,15 @@ def takes_out(node: Any) -> bool:
     return called(node) in takers and not any([isinstance(x, ast.Constant) for x in node.args[:1]])
 
 
-def assigned(node: Any, source: Source) -> Any:
+def assigned(node: ast.AST, source: Source) -> ast.AST:
     """For a name the expression last assigned to it, above in the same function; anything else itself."""
-    around = node
-    while isinstance(node, ast.Name) and not isinstance(around, FUNCTIONS):
+    if not isinstance(node, ast.Name):
+        return node
+    around: ast.AST = node
+    while not isinstance(around, FUNCTIONS):
         around = source.above[around]
     found = [
-        n for n in (ast.walk(around) if around is not node else ())
+        n for n in ast.walk(around)
         if isinstance(n, ast.Assign) and n.lineno < node.lineno and written(n.targets[0]) == node.id
     ]  # fmt: skip
     return max(found, key=lambda n: n.lineno).value if found else node
@@ -622,7 +625,7 @@ VALUES = (
 )  # fmt: skip
 
 
-def has_own_value(node: Any, stores: bool) -> bool:
+def has_own_value(node: ast.AST, stores: bool) -> bool:
     """Is what an execution computes the value of the expression? Not the entries of a list, nor what ``list(x)`` takes
     out of x; and ``u[1:] += v`` reads ``u[1:]`` first."""
     if isinstance(node, ast.Call):
@@ -634,7 +637,7 @@ def has_own_value(node: Any, stores: bool) -> bool:
     return isinstance(node, VALUES)
 
 
-def is_path(node: Any) -> bool:
+def is_path(node: ast.AST) -> bool:
     """Is it a name, an attribute or an item?"""
     while isinstance(node, (ast.Attribute, ast.Subscript)):
         node = node.value
@@ -651,7 +654,7 @@ def loop_text(loop: Loop, source: Source) -> str:
 # ---------------------------------------------------------------- targets
 
 
-def target_of(node: Any, above: dict[Any, Any]) -> Target:
+def target_of(node: ast.AST, above: Above) -> Target:
     """The target in which an expression's value is stored: parts of a text, ``["self.w", COUNT]``, or the node of
     several targets; RETURNED; or None."""
     parent = above.get(node)
@@ -664,7 +667,7 @@ def target_of(node: Any, above: dict[Any, Any]) -> Target:
             return [written(parent.target)]
         case ast.Assign() | ast.AugAssign() if isinstance(getattr(node, "ctx", None), ast.Store):
             return one_target(node)
-        case ast.Tuple() | ast.List():
+        case ast.Tuple() | ast.List() if isinstance(node, ast.expr):
             return in_display(node, parent, above)
         case ast.Dict() if node in parent.values:
             whole, key = target_of(parent, above), parent.keys[parent.values.index(node)]
@@ -686,19 +689,19 @@ def target_of(node: Any, above: dict[Any, Any]) -> Target:
     return None
 
 
-def target_of_loop(node: Any, above: dict[Any, Any]) -> Target:
+def target_of_loop(node: ast.AST, above: Above) -> Target:
     """The target of each value that a loop takes from ``node``, unless it takes them apart. (Up to Python 3.12 the
     node is the whole statement.)"""
     target = getattr(node if isinstance(node, ast.For) else above[node], "target", None)
     return None if target is None or isinstance(target, (ast.Tuple, ast.List)) else [written(target)]
 
 
-def one_target(target: Any) -> Target:
+def one_target(target: ast.AST) -> Target:
     """A target as a text in a list; of several in a tuple the node."""
     return [target if isinstance(target, (ast.Tuple, ast.List)) else written(target)]
 
 
-def in_display(node: Any, display: Any, above: dict[Any, Any]) -> Target:
+def in_display(node: ast.expr, display: ast.Tuple | ast.List, above: Above) -> Target:
     """The target of an entry of a list or a tuple."""
     if any([isinstance(e, ast.Starred) for e in display.elts]):
         return None

@@ -10,14 +10,14 @@ import dis
 import sys
 from collections.abc import Iterator
 from functools import cache
-from typing import Any
+from types import CodeType, FrameType
 
 from .names import FRAMES, caller_of
-from .places import LATER, Activation
-from .source import COMPREHENSIONS, Loop, find, is_within, span_of, start_of, written
+from .places import LATER, Activation, Loop, Recorded, Spot
+from .source import COMPREHENSIONS, find, is_within, span_of, start_of, written
 from .watch import DROPPED
 
-Run = tuple[int, int, int]
+Execution = tuple[int, int, int]
 TAKE_ALL = ("dict", "fsum", "list", "max", "min", "set", "sorted", "sum", "tuple")
 
 
@@ -27,9 +27,9 @@ class Turns:
     def __init__(self) -> None:
         self.running = dict(running())
 
-    def of(self, record: Any) -> tuple[str, ...]:
+    def of(self, record: Recorded) -> tuple[str, ...]:
         """The turns of the loops around a record, the outermost first: ``t = 2, iteration 3 of 5``."""
-        place: Any = getattr(record, "place", None)
+        place: Spot = getattr(record, "place", None)
         last, found = getattr(record, "last", -1), list[str]()
         while type(place) is Activation:
             found[:0] = [self.told(place, loop) for loop in known_loops(place, last)]
@@ -55,7 +55,7 @@ def running() -> Iterator[tuple[int, tuple[Activation, int]]]:
     """The calls that are running, and where: on Python 3.11, where frames that are about to be freed crash, those of
     this thread."""
     for frame in sys._current_frames().values() if sys.version_info >= (3, 12) else (sys._getframe(),):
-        now: Any = frame
+        now: FrameType | None = frame
         while now is not None:
             if type(place := now.f_trace) is Activation:
                 yield id(place.whole), (place, now.f_lasti)
@@ -81,7 +81,7 @@ def runs_later(call: Activation) -> bool:
     return bool(call.code.co_flags & LATER) and not takes_all
 
 
-def run_of(place: Any, last: int, called: Any = None) -> Run:
+def run_of(place: Spot, last: int, called: CodeType | None = None) -> Execution:
     """What is counted as a run: an instruction of a call, and the code of the function that it calls."""
     return id(getattr(place, "whole", place)), start_of(getattr(place, "code", place), last), id(called)
 

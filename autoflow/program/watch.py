@@ -15,13 +15,13 @@ import ast
 import contextlib
 import dis
 import sys
-from inspect import CO_OPTIMIZED
+from collections.abc import Callable
 from types import CodeType, FrameType, TracebackType
 from typing import Any
 
 from .callers import getframe
-from .places import LATER, ON_OPCODE, UNWATCHED, Activation, enter, is_passed
-from .source import Loop, Source, Span, find, is_within, loops_around, source_of, span_of
+from .places import LATER, ON_OPCODE, UNWATCHED, Activation, Loop, Run, enter, is_passed
+from .source import Source, Span, find, is_within, loops_around, source_of, span_of
 
 TOOLS = (4, 3)  # the numbers that Python keeps for no kind of tool
 JUMPS = {*dis.hasjrel, *dis.hasjabs}
@@ -30,19 +30,6 @@ ENDS = frozenset({"RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE", "J
 MOST = 10_000  # codes whose loops are remembered
 MOST_IDLE = 1000  # turns on end that leave nothing, after which a loop is watched no more
 python: Any = getattr(sys, "monitoring", None)
-
-
-class Run:
-    """One run of a loop: how many turns it has begun, and whether ``range`` and ``enumerate`` are Python's there."""
-
-    __slots__ = ("counts", "turns")
-    turns: int
-
-    def __init__(self, frame: FrameType) -> None:
-        code = frame.f_code
-        spaces: Any = code.co_varnames, code.co_freevars, code.co_cellvars, frame.f_globals
-        spaces = spaces if code.co_flags & CO_OPTIMIZED else (*spaces, frame.f_locals)
-        self.counts = not any(["range" in names or "enumerate" in names for names in spaces])
 
 
 Event = tuple[bool, Loop, tuple[Loop, ...]]  # does a turn begin, or is the loop entered? Which loop, and in which?
@@ -58,11 +45,11 @@ def events_of(code: CodeType) -> dict[int, list[Event]]:
         found: dict[int, list[Event]] = {}
         with contextlib.suppress(Exception):  # it must not reach the program that runs
             rows = list(dis.get_instructions(code))
-            source: Any = source_of(code) if any([row.opcode in JUMPS for row in rows]) else None
-            for loop, turn, entries in loops_in(code, rows, source) if source is not None else ():
-                around = tuple(loops_around(loop, source.above))
-                for offset, begins in ((turn, True), *[(entry, False) for entry in entries]):
-                    found.setdefault(offset, []).append((begins, loop, around))
+            if any([row.opcode in JUMPS for row in rows]) and (source := source_of(code)) is not None:
+                for loop, turn, entries in loops_in(code, rows, source):
+                    around = tuple(loops_around(loop, source.above))
+                    for offset, begins in ((turn, True), *[(entry, False) for entry in entries]):
+                        found.setdefault(offset, []).append((begins, loop, around))
         known = EVENTS[id(code)] = code, {k: sorted(x, key=lambda event: not event[0]) for k, x in found.items()}
     return known[1]
 
@@ -100,7 +87,7 @@ def loops_in(code: CodeType, rows: list[Any], source: Source) -> list[tuple[Loop
 
 def loop_of_target(span: Span | None, source: Source) -> Loop | None:
     """The loop whose variable is stored there, or begins to be."""
-    node = next(iter(source.at.get(span, ())), None) if span is not None else None
+    node: ast.AST | None = next(iter(source.at.get(span, ())), None) if span is not None else None
     while isinstance(node, ast.expr):
         above = source.above[node]
         if isinstance(above, (ast.For, ast.comprehension)) and above.target is node:
@@ -162,7 +149,7 @@ def attend(frame: FrameType) -> dict[int, list[Event]]:
     return events
 
 
-def at(code: CodeType, offset: int) -> Any:
+def at(code: CodeType, offset: int) -> object:
     """Python 3.12 and newer: a function begins, or an instruction of one whose loops are watched."""
     known = EVENTS.get(id(code))
     if offset not in (attend(getframe(1)) if known is None else known[1]):
@@ -177,7 +164,7 @@ def at_opcode(frame: FrameType) -> None:
         note(frame, frame.f_lasti)
 
 
-def start(frame: FrameType, event: str, arg: Any) -> Any:
+def start(frame: FrameType, event: str, arg: object) -> Callable[[FrameType, str, object], None] | None:
     """Python 3.11: a function begins."""
     if frame.f_code.co_flags & LATER or not attend(frame):
         return None
@@ -236,12 +223,14 @@ class trace:  # noqa: N801 - used like a function
                 frame.f_trace_opcodes = True
         return self
 
-    def __exit__(self, kind: Any, error: BaseException | None, where: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
         if self.is_watching and python is not None:
             watch(-1)
         elif self.is_watching and sys.gettrace() is start:
             sys.settrace(None)
-            frame: Any = getframe(1)
+            frame: FrameType | None = getframe(1)
             while frame is not None:  # frames that continue are no longer watched
                 if type(place := frame.f_trace) is Activation:
                     frame.f_trace, frame.f_trace_opcodes = place.in_turns(UNWATCHED), False
