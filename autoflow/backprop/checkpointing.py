@@ -108,7 +108,7 @@ class Segment:
         sources, _ = sources_and_made(roots, self.start)
         values = [value_of(x) if isinstance(x, VariableRole) else x.result for x in sources]
         if not sources or any([layer_of(x) is not modes().layer for x in values]):
-            return answer  # their gradients are asked for when a vmap around this has ended, and its arrays mean nothing
+            return answer  # gradients are asked for when a vmap around this has ended
         self.fingerprint = Fingerprint(roots, self.start, answer)
         inputs = [*values, *tree_leaves([args, options])]
         live = [k for k, root in enumerate(roots) if root is not None]
