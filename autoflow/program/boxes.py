@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 from .names import FRAMES, Naming, caller_of
-from .places import Activation, Recorded, Run, Spot
+from .places import Activation, RecordLike, Run, Spot
 from .source import loop_text, source_of
 from .turns import Execution, Turns, is_direct, known_loops, own_loops, run_of, runs_later, value_of
 
@@ -53,7 +53,7 @@ class Box:
 class Boxes:
     """The boxes around each record of a graph."""
 
-    def __init__(self, program: Naming, records: Sequence[Recorded]) -> None:
+    def __init__(self, program: Naming, records: Sequence[RecordLike]) -> None:
         self.program, self.turns, self.ended = program, Turns(), set[Run | None]()
         self.boxes: dict[Key, Box] = {}
         self.times = Counter(program.names.values())  # how many nodes have a name
@@ -70,7 +70,7 @@ class Boxes:
         self.paths = {id(r): self.path_of(r) for r in in_order}
         self.prune([self.paths[id(r)] for r in records if getattr(r, "place", None) is not None])
 
-    def around(self, record: Recorded) -> tuple[tuple[str, Key], ...]:
+    def around(self, record: RecordLike) -> tuple[tuple[str, Key], ...]:
         """The boxes around a record, the outermost first: title and what identifies each."""
         return tuple([(self.boxes[key].before + self.boxes[key].title, key) for key in self.paths[id(record)]])
 
@@ -83,7 +83,7 @@ class Boxes:
 
     # -- which boxes there are
 
-    def path_of(self, record: Recorded) -> Path:
+    def path_of(self, record: RecordLike) -> Path:
         """The keys of all boxes around a record."""
         place = getattr(record, "place", None)
         path = self.at(place, record.last) if place is not None else ()

@@ -18,7 +18,7 @@ from itertools import groupby
 from types import CodeType
 from typing import Any, TypeAlias
 
-from .places import LATER, Activation, Identity, Loop, Recorded, Spot, is_cell
+from .places import LATER, Activation, Identity, Loop, RecordLike, Spot, is_cell
 from .source import COMPREHENSIONS, COUNT, RETURNED, Expression, Place, Target, expression_of, find, is_path, written
 
 FRAMES = COMPREHENSIONS | {"<lambda>"}
@@ -54,7 +54,7 @@ class Naming:
         self.carried = {id(r): r.parents[1].rule.name in BASES for r in self.records if is_carried(r)}
         self.parts = {*self.carried}  # and of all that go on with the execution that another began
         self.calls: dict[int, str] = {}  # what calls return that are part of an expression
-        self.given: dict[Owned, list[Recorded]] = {}  # (its space, a name) -> the records that it was given to
+        self.given: dict[Owned, list[RecordLike]] = {}  # (its space, a name) -> the records that it was given to
         self.numbered: dict[Owned, int] = {}  # the same -> the last number that a leaf of that name has, or 0
         self.latest = {(whole(r.place), r.last): r.number for r in self.records}  # of each instruction of a call
         self.find_wholes()
@@ -76,12 +76,12 @@ class Naming:
             self.names.update({} if text is None else {id(x): ending(text, 1)})
         return self.names.get(id(x))
 
-    def text(self, record: Recorded) -> str | None:
+    def text(self, record: RecordLike) -> str | None:
         """The expression whose value a record is."""
         found = self.expression(record) if id(record) in self.whole else None
         return None if found is None else self.calls.get(id(record), found.text)
 
-    def operand_text(self, record: Recorded, slot: int, exact: bool = False) -> str | None:
+    def operand_text(self, record: RecordLike, slot: int, exact: bool = False) -> str | None:
         """The name of an operand where it is used. ``exact``: where the expression is nothing but this operation."""
         found = self.expression(record) if id(record) not in self.carried else None
         fits = found is not None and (is_one(record, found) if exact else self.fits(record, slot, found))
@@ -91,18 +91,18 @@ class Naming:
             return f"{found.sequence}[{slot}]" if is_one(record, found) else None
         return found.operand_text(slot)
 
-    def operand_source(self, record: Recorded, slot: int) -> str | None:
+    def operand_source(self, record: RecordLike, slot: int) -> str | None:
         """The expression of an operand where it is used, if what is around it is nothing but this operation."""
         found = self.expression(record) if id(record) not in self.carried else None
         parts = found.operands() if found is not None and is_one(record, found) and not found.sequence else ()
         return written(parts[slot]) if slot < len(parts) else None
 
-    def operand(self, record: Recorded, slot: int) -> str | None:
+    def operand(self, record: RecordLike, slot: int) -> str | None:
         """The name of a plain operand where it is used, or in the caller."""
         text = self.operand_text(record, slot)
         return None if text is None else self.with_object(*[*meanings(text, record.place, record.last)][-1])
 
-    def write(self, record: Recorded) -> str:
+    def write(self, record: RecordLike) -> str:
         """The statement that writes a record's value into an array: ``f[1:] −= …``; empty if no statement does."""
         found = self.expression(record)
         if found is None or (statement := found.statement) is None or self.carried.get(id(record)):
@@ -189,9 +189,9 @@ class Naming:
                 self.numbered[named] = max(number, self.numbered.get(named, 0))
 
     @cached_property
-    def users(self) -> dict[int, list[tuple[Recorded, int]]]:
+    def users(self) -> dict[int, list[tuple[RecordLike, int]]]:
         """The records that use a node, in their order, and as which operand."""
-        found: dict[int, list[tuple[Recorded, int]]] = {}
+        found: dict[int, list[tuple[RecordLike, int]]] = {}
         for r in self.records:
             for slot, parent in enumerate(r.parents):
                 if parent is not None:
@@ -205,7 +205,7 @@ class Naming:
         return next(own, used[0][1] if used else None)
 
     @staticmethod
-    def fits(record: Recorded, slot: int, found: Expression) -> bool:
+    def fits(record: RecordLike, slot: int, found: Expression) -> bool:
         """Are the operands of a record those that the expression shows? A function that is composed of others makes
         several records; only the first use is known, and only if there is one operand."""
         if is_one(record, found) or slot >= len(record.parents):
@@ -256,12 +256,12 @@ class Naming:
                 self.give(r, *used)
         self.number()
 
-    def give(self, r: Recorded, call: Spot, text: str) -> None:
+    def give(self, r: RecordLike, call: Spot, text: str) -> None:
         """A record gets a name in a call."""
         self.keys[id(r)] = key = space_of(call, text), text
         self.given.setdefault(key, []).append(r)
 
-    def give_target(self, r: Recorded, found: Expression) -> bool:
+    def give_target(self, r: RecordLike, found: Expression) -> bool:
         """Name a record by the target of its expression, if it has one."""
         target, before, given = found.target, r.parents[0], id(r) in self.carried
         if id(r) in self.based or not (given or id(r) in self.whole):
@@ -289,7 +289,7 @@ class Naming:
             self.give(r, call, name)
         return name is not None
 
-    def returned(self, activation: Activation, r: Recorded, depth: int = 0) -> tuple[str | None, Spot]:
+    def returned(self, activation: Activation, r: RecordLike, depth: int = 0) -> tuple[str | None, Spot]:
         """What the caller does with the value ``r`` of a call: the target, and the call that has it; else the call's
         own text. Nothing if a library has called the function, and has computed with its value."""
         called = function_around(activation, COMPREHENSIONS)
@@ -302,7 +302,7 @@ class Naming:
             return text, function_of(outer)
         return (above.text, None) if isinstance(above.node, ast.Call) else (None, None)
 
-    def unpack(self, group: Sequence[Recorded]) -> None:
+    def unpack(self, group: Sequence[RecordLike]) -> None:
         """``u, v = np.split(x, 2)``: one record of the array for each name."""
         target = getattr(self.expressions[id(group[0])], "target", None)
         node: Any = target[0] if isinstance(target, list) and len(target) == 1 else None
@@ -310,7 +310,7 @@ class Naming:
             return
         used = {id(p) for r in group for p in r.parents}
         made_of: dict[int, Any] = {}  # what each was computed from outside of the group: one execution
-        results: dict[Any, list[Recorded]] = {}
+        results: dict[Any, list[RecordLike]] = {}
         for r in group:
             inside = [made_of[id(p)] for p in r.parents if id(p) in made_of]
             made_of[id(r)] = inside[0] if inside else tuple(map(id, r.parents))
@@ -320,7 +320,7 @@ class Naming:
             for part, r in zip(node.elts if len(records) == len(node.elts) else (), records, strict=False):
                 self.give(r, r.place, written(part))
 
-    def used_as(self, r: Recorded) -> str | None:
+    def used_as(self, r: RecordLike) -> str | None:
         """The variable that it is in wherever the call that made it uses it."""
         names = set()
         for user, slot in self.users.get(id(r), ()):
@@ -331,7 +331,7 @@ class Naming:
                 names.add(text)
         return names.pop() if len(names) == 1 else None
 
-    def used_by_caller(self, r: Recorded) -> tuple[Spot, str] | None:
+    def used_by_caller(self, r: RecordLike) -> tuple[Spot, str] | None:
         """The variable that holds the result of a call where one of the callers uses it, and that call."""
         around, outer = {}, r.place
         while type(outer) is Activation:
@@ -382,7 +382,7 @@ def space_of(place: Spot, text: str) -> Space:
     return "" if is_cell(code.co_filename) else code.co_filename
 
 
-def is_one(record: Recorded, found: Expression | None) -> bool:
+def is_one(record: RecordLike, found: Expression | None) -> bool:
     """Does each execution of the expression make one record?"""
     return found is not None and is_of(found, record.rule.name)
 
@@ -394,7 +394,7 @@ def is_of(found: Expression, operation: str) -> bool:
     return isinstance(found.node, ONE)
 
 
-def is_carried(record: Recorded) -> bool:
+def is_carried(record: RecordLike) -> bool:
     """Is it a write into a view, once more, for the array that the view looks at? (See ``plan_rebinding``.)"""
     x: Any = record.parents[1] if record.rule.name in BASES else None
     return hasattr(x, "last") and (x.place, x.last, x.number + 1) == (record.place, record.last, record.number)

@@ -225,7 +225,7 @@ def variables_of(frame: FrameType) -> Mapping[str, Any]:
     return found
 
 
-class Recorded(Protocol):
+class RecordLike(Protocol):
     """A record, as far as it is read here."""
 
     number: int

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .callers import PACKAGE, getframe, is_packages
-from .places import Loop, Recorded, is_cell, variables_of
+from .places import Loop, RecordLike, is_cell, variables_of
 
 FUTURES = 0x1FE0000  # flags of code: what ``from __future__`` has changed
 AWAIT = 0x2000  # notebooks await at the top level
@@ -401,7 +401,7 @@ READERS = {
 }  # fmt: skip
 
 
-def taken_out(records: Iterable[Recorded]) -> list[tuple[Recorded, str]]:
+def taken_out(records: Iterable[RecordLike]) -> list[tuple[RecordLike, str]]:
     """The records of a graph that compute with what the program takes out of it as numbers, and how: ``float(w)``,
     ``y.value``, ``np.array([v, v])``, also by a name that was given to it before."""
     found = []
@@ -476,7 +476,7 @@ def is_data(x: object) -> bool:
     return True
 
 
-def numbers_read(record: Recorded, slot: int) -> str:
+def numbers_read(record: RecordLike, slot: int) -> str:
     """How a plain operand of a record came by numbers of nodes, and what to write instead; empty where the program is
     not known."""
     found = expression_of(record)
@@ -556,7 +556,7 @@ def parents_of(node: ast.AST, source: Source) -> Iterator[ast.AST]:
         yield (node := parent)
 
 
-def code_of(record: Recorded) -> CodeType | None:
+def code_of(record: RecordLike) -> CodeType | None:
     """The code that made a record; None if it is not known."""
     place = getattr(record, "place", None)
     return getattr(place, "code", place)
@@ -569,7 +569,7 @@ def expression_of(x: Any) -> Expression | None:
     return None if place is None else find(getattr(place, "code", place), last)
 
 
-def operands_of(record: Recorded) -> Iterator[tuple[ast.AST, Any]]:
+def operands_of(record: RecordLike) -> Iterator[tuple[ast.AST, Any]]:
     """The operands of a record in the program, each with its parent in the graph; of names of plain operands
     what was assigned to them."""
     if (found := expression_of(record)) is not None:

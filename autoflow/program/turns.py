@@ -13,7 +13,7 @@ from functools import cache
 from types import CodeType, FrameType
 
 from .names import FRAMES, caller_of
-from .places import LATER, Activation, Loop, Recorded, Spot
+from .places import LATER, Activation, Loop, RecordLike, Spot
 from .source import COMPREHENSIONS, find, is_within, span_of, start_of, written
 from .watch import DROPPED
 
@@ -27,7 +27,7 @@ class Turns:
     def __init__(self) -> None:
         self.running = dict(running())
 
-    def of(self, record: Recorded) -> tuple[str, ...]:
+    def of(self, record: RecordLike) -> tuple[str, ...]:
         """The turns of the loops around a record, the outermost first: ``t = 2, iteration 3 of 5``."""
         place: Spot = getattr(record, "place", None)
         last, found = getattr(record, "last", -1), list[str]()

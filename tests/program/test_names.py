@@ -710,8 +710,8 @@ SETS = {  # what sets a name again in its next call, given ``x`` -> the name, an
                  "add = begin()", "every[:] = [add(2.0)]", "total"),
     "cell": ("total = x * 0.5", "", "total = total + 2.0 * x", "total"),
     "local": ("def add(v):\n    total = v * x\n    return total", "", "every.append(add(2.0))", "total"),
-    "loop": ("def add(v):\n    for k in range(1):\n        while k == 0:\n            total, k = v * v, 1\n    return total",
-             "", "every.append(add(x))", "total"),
+    "loop": ("def add(v):\n    for k in range(1):\n        while k == 0:\n            total, k = v * v, 1\n"
+             "    return total", "", "every.append(add(x))", "total"),
     "operation": ("def add(v):\n    total = v * v\n    return total", "", "every.append(add(x))", "total"),
     "thread": ("from threading import Thread\ndef add(v):\n    total = v * v\n    every.append(total)", "",
                "add.thread = Thread(target=add, args=[x])\nadd.thread.start()\nadd.thread.join()", "total"),
