@@ -169,7 +169,9 @@ def without_rule(function: Any, call: Any, args: Any, options: Any, method: str 
     if function in ALLOCATORS:
         return constant_from(on_numbers(call, args, options))
     if is_plain(function, args, options):
-        return on_numbers(call, args, options)
+        z = on_numbers(call, args, options)
+        if not (z.dtype == object if hasattr(z, "dtype") else isinstance(z, (float, complex))):  # no operand itself
+            return z
     raise NoRuleError(f"{public_name(function, method)} of a node is not differentiated: {advice(function, method)}")
 
 

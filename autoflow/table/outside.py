@@ -145,7 +145,7 @@ def advice(function: Any, method: str = "") -> str:
     elif function in REFUSED:
         instead = REFUSED[function]
     elif function in PLAIN:
-        instead = "the result is plain numbers, so out= must be a plain array. To write it into a node: a[...] = result"
+        instead = "it gives numbers, no object, so out= must be a plain array. To write it into a node: a[...] = result"
     elif function in BYPASS_DISPATCH:
         instead = (
             "like= needs no node. Arrays that remember what is written into them: af.array, af.zeros, af.ones, af.full"

@@ -233,11 +233,12 @@ DOORS: dict[str, dict[str, Callable[[Any], Any]]] = {
 # only there; a folder: all that is in it.
 LOST = (
     "np.array", "np.asarray", "np.asarray_chkfinite", "np.ascontiguousarray", "np.asfortranarray", "np.asmatrix",
-    "np.bmat", "np.broadcast", "np.from_dlpack", "np.frombuffer", "np.full", "np.histogram_bin_edges", "np.ix_",
-    "np.matrix", "np.ndenumerate", "np.nditer", "np.select(default)", "np.std(ddof)", "np.std(correction)",
-    "np.var(ddof)", "np.var(correction)", "np.nanstd(ddof)", "np.nanstd(correction)", "np.nanvar(ddof)",
-    "np.nanvar(correction)", "np.unwrap(period)", "np.lib.stride_tricks.as_strided", "np.ma", "np.polynomial", "np.rec",
-    "Generator", "method __array__", "method __array_wrap__", "method choose", "method dot",
+    "np.bmat", "np.broadcast", "np.from_dlpack", "np.frombuffer", "np.full", "np.full_like(dtype)",
+    "np.histogram_bin_edges", "np.ix_", "np.logspace(dtype)", "np.matrix", "np.ndenumerate", "np.nditer",
+    "np.require(requirements)", "np.select(default)", "np.std(ddof)", "np.std(correction)", "np.var(ddof)",
+    "np.var(correction)", "np.nanstd(ddof)", "np.nanstd(correction)", "np.nanvar(ddof)", "np.nanvar(correction)",
+    "np.unwrap(period)", "np.lib.stride_tricks.as_strided", "np.ma", "np.polynomial", "np.rec", "Generator",
+    "method __array__", "method __array_wrap__", "method choose", "method dot",
 )  # fmt: skip
 
 

@@ -46,6 +46,7 @@ ARGUMENTS = {  # what is called with a node x and a plain array a: by position
 OPTIONS = {  # what is given beside an option that is x or x[0]
     "a": lambda a: (a,), "a 1": lambda a: (a, 1), "a a": lambda a: (a, a), "masks, arrays": lambda a: ([a > 0.6], [a]),
 }  # fmt: skip
+PLAIN = {"dtype": object, "requirements": "E", "subok": False}  # options that change the kind of result
 LISTS = {"list", "ints list"}  # of arrays: NumPy reads their memory, whatever the function is
 M = np.array([[2.0, 0.1, 0.0, 0.35], [0.1, 3.0, 0.2, 0.0], [0.0, 0.2, 4.0, 0.1], [0.35, 0.0, 0.1, 5.0]])  # none is in V
 
@@ -107,6 +108,9 @@ def calls(name):
         for how, arguments in OPTIONS.items() if key != "out" else ():
             yield f"{how}, {key}=x", lambda x, a=arguments, key=key: called(*a(V * 1.1), **{key: x})
             yield f"{how}, {key}=x[0]", lambda x, a=arguments, key=key: called(*a(V * 1.1), **{key: x[0]})
+    for key in PLAIN.keys() & inspect.signature(called).parameters:
+        for how in ARGUMENTS.keys() - LISTS:
+            yield f"{how}, {key}=", lambda x, a=ARGUMENTS[how], key=key: called(*a(x, V * 1.1), **{key: PLAIN[key]})
 
 
 def by_transform(f):
