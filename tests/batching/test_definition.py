@@ -192,12 +192,13 @@ WRITES = [
     "BUFFER[0] += 1", "BUFFER[:] = BUFFER + 1", "BUFFER.fill(7)", "np.add(BUFFER, 1, out=BUFFER)", "BUFFER.sort()",
     "np.copyto(BUFFER, 5)", "BUFFER.__iadd__(2)", "VIEW[0] += 1", "RECORD['f0'] += 1", "BUFFER[0] = by_keyword()",
     "BUFFER[0] = by_attribute()", "CONTEXT.set(CONTEXT.get() + 1); BUFFER[0] = CONTEXT.get()",
+    "MODULES[0].n += 1; BUFFER[0] = MODULES[0].n",
 ]  # fmt: skip
 COUNTING = """
 def by_keyword(*, calls=[0]): return calls.append(1) or len(calls)
 def by_attribute(): return by_attribute.calls.append(1) or len(by_attribute.calls)
-by_attribute.calls = []
-VIEW, RECORD, CONTEXT = memoryview(BUFFER), BUFFER.view("f8,f8,f8")[0], contextvars.ContextVar("context", default=0)
+by_attribute.calls, MODULES = [], [types.ModuleType("counts")]
+MODULES[0].n, VIEW, RECORD, CONTEXT = 0, memoryview(BUFFER), BUFFER.view("f8,f8,f8")[0], contextvars.ContextVar("n", default=0)
 """
 
 
@@ -207,7 +208,8 @@ def test_writes_into_what_is_outside(catch, write):
     """As often as in the loop, whatever the function does with NumPy's error."""
     found = []
     for run in (lambda f, x: [f(v) for v in x], lambda f, x: af.vmap(f, loop="allow")(x)):
-        scope = {"np": np, "contextlib": contextlib, "contextvars": contextvars, "BUFFER": np.array([3.0, 1.0, 2.0])}
+        scope = {"contextlib": contextlib, "contextvars": contextvars, "types": types}
+        scope |= {"np": np, "BUFFER": np.array([3.0, 1.0, 2.0])}
         exec(f"{COUNTING}\ndef f(x):\n {CATCHES[catch].format(write)}\n return x * 2 + BUFFER[0]", scope)
         z = np.stack(run(scope["f"], np.arange(4.0)))
         assert scope["BUFFER"].flags.writeable
