@@ -198,7 +198,8 @@ COUNTING = """
 def by_keyword(*, calls=[0]): return calls.append(1) or len(calls)
 def by_attribute(): return by_attribute.calls.append(1) or len(by_attribute.calls)
 by_attribute.calls, MODULES = [], [types.ModuleType("counts")]
-MODULES[0].n, VIEW, RECORD, CONTEXT = 0, memoryview(BUFFER), BUFFER.view("f8,f8,f8")[0], contextvars.ContextVar("n", default=0)
+MODULES[0].n, CONTEXT = 0, contextvars.ContextVar("n", default=0)
+VIEW, RECORD = memoryview(BUFFER), BUFFER.view("f8,f8,f8")[0]
 """
 
 
