@@ -137,8 +137,8 @@ Referents = Callable[[Any], Iterable[Any]]
 
 def reachable(*roots: Any, referents_of: ByType | None = None, limit: int = LIMIT) -> list[Any]:
     """The roots and all that can be reached from them: including arrays and nodes, except immutable objects. The
-    globals of a function appear as :class:`Globals`. ``referents_of``: for each type, how to find what its objects
-    refer to."""
+    globals of a function appear as :class:`Globals`, and so does, of a user's module that is an argument or an element,
+    what any function names. ``referents_of``: for each type, how to find what its objects refer to."""
     referents_of = REFERENTS if referents_of is None else referents_of
     queue: list[Any] = [*roots]
     seen = {id(x) for x in queue}
@@ -147,7 +147,14 @@ def reachable(*roots: Any, referents_of: ByType | None = None, limit: int = LIMI
             if referents_of[type(child)] is not constant and len(queue) < limit and id(child) not in seen:
                 seen.add(id(child))
                 queue.append(child)
-    return queue
+    if not (modules := [x for x in queue if type(x) is types.ModuleType and not is_foreign(x.__name__)]):
+        return queue
+    names = frozenset().union(*[names_in(f.__code__) for f in queue if type(f) is types.FunctionType and is_users(f)])
+    known = {id(x.scope) for x in queue if type(x) is Globals and x.names >= names}
+    if not (found := [Globals(vars(x), names) for x in modules if id(vars(x)) not in known]):
+        return queue
+    values = [v for x in found for v in x.found.values() if referents_of[type(v)] is not constant and id(v) not in seen]
+    return reachable(*queue, *found, *values, referents_of=referents_of, limit=limit)
 
 
 class ByType(dict[type, Any]):

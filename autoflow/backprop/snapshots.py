@@ -38,6 +38,7 @@ import warnings
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextvars import ContextVar
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -378,6 +379,27 @@ def refill_file(base: Any, x: Any, state: Any) -> bool:
     return False
 
 
+def copy_of_view(x: memoryview) -> Array | None:
+    """The numbers that one can write into through a view of memory, unless they are too many."""
+    with suppress(ValueError):  # it has been released
+        return None if x.readonly or x.nbytes > COPIED else np.array(x)
+    return None
+
+
+def refill_record(x: np.void, state: np.void) -> None:
+    """Restore the fields of an element of a structured array."""
+    for name in x.dtype.names or ():
+        x[name] = state[name]
+
+
+def value_in_context(x: ContextVar[Any]) -> Any:
+    """What a variable of a context holds here, or its default; MISSING without either."""
+    try:
+        return x.get()
+    except LookupError:
+        return MISSING
+
+
 def same_objects(a: Any, b: Any) -> bool:
     """Are these dicts or lists of the same objects in the same order?"""
     is_same = len(a) == len(b) and all(map(operator.is_, a, b))
@@ -414,6 +436,10 @@ KINDS_OF: list[tuple[Any, Lens]] = [
     *[(base, Lens(lambda x, base=base: [*base.__iter__(x)], partial(refill_elements, base), same_objects))  # type: ignore[misc]
       for base in (list, deque, set)],
     ((bytearray, array.array, ctypes.Structure.__base__), BYTES),
+    # Through these one can write into arrays that are read-only by now.
+    (memoryview, Lens(copy_of_view, lambda x, state: np.copyto(np.asarray(x), state), second_runs.same_state)),
+    (np.void, Lens(np.void.copy, refill_record, second_runs.same_state)),
+    (ContextVar, Lens(value_in_context, lambda x, state: state is not MISSING and x.set(state), operator.is_)),
     (types.CellType, Lens(lambda x: [cell_value(x)], partial(refill_named, ("cell_contents",)), same_objects)),
     *[(kind, Lens(operator.attrgetter(*names), partial(refill_named, names), same_objects))
       for kind, names in ((types.FunctionType, OF_FUNCTIONS), (BaseException, ("args", "__traceback__")))],

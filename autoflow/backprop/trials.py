@@ -155,7 +155,7 @@ def values_of(f: types.FunctionType) -> list[Any]:
 
 def is_plain(f: types.FunctionType) -> bool:
     """Does a function of the user's refer only to modules, numbers, arrays and functions?"""
-    if not (second_runs.is_users(f) and is_plain_code(f.__code__)):
+    if not (second_runs.is_users(f) and is_plain_code(f.__code__)) or f.__dict__ or f.__kwdefaults__:
         return False
     return all([type(x) is types.FunctionType or x is MISSING or is_end(x) for x in values_of(f)]) and all(
         [second_runs.REFERENTS[type(x)] is second_runs.constant for x in f.__defaults__ or ()]

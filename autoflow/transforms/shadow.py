@@ -33,7 +33,7 @@ import numpy as np
 
 from ..backends.registry import on_host
 from ..backprop.second_runs import is_busy, is_users, mark, named_by, reachable
-from ..backprop.snapshots import MISSING, Snapshot, cell_value, others_run, silence, slots_of
+from ..backprop.snapshots import MISSING, Snapshot, cell_value, others_run, silence, slots_of, value_in_context
 from ..base import pytree
 from ..base.errors import LostGradientError, UnprovedWarning
 from ..base.modes import OTHER, TRUE, Shadow, modes, switched, switched_elsewhere
@@ -370,14 +370,6 @@ def reference(x: Any) -> Callable[[], Any]:
     return lambda: x
 
 
-def value_in_context(x: ContextVar[Any]) -> Any:
-    """What a variable of a context holds here, or its default; MISSING without either."""
-    try:
-        return x.get()
-    except LookupError:
-        return MISSING
-
-
 def value_at(place: tuple[Callable[[], Any], str]) -> Any:
     """What is in a slot of an object, or its class; MISSING if nothing is."""
     return getattr(place[0](), place[1], MISSING)
@@ -463,7 +455,8 @@ class Proof:
 
     def run_and_look(self) -> tuple[Any, bool]:
         """Make the call, and look at it if that is possible; warn if it is not. Returns its result, and False if the
-        next call has to be looked at: this one changed what other threads may change meanwhile."""
+        next call has to be looked at: this one changed what other threads may change meanwhile, or gave nothing but
+        zeros and NaNs, which plain factors make of any numbers."""
         self.begin()
         if not (why := self.obstacle()):
             before, after, self.shared = self.before, Snapshot(*self.roots), others_run()
@@ -475,7 +468,7 @@ class Proof:
             warnings.warn(
                 f"{self.roots[0]!r} {why}: whether numbers leave the graph could not be seen in a second run. "
                 "af.options(prove='never') says that this is meant", UnprovedWarning, stacklevel=2)  # fmt: skip
-        return self.result, True
+        return self.result, bool(why) or any([np.any((x == x) & (x != 0)) for x in self.expected])
 
     def look_afterwards(self) -> bool:
         """The same for a call that has been made: f runs twice more, from the state that the call has left. Returns
@@ -537,8 +530,8 @@ class Proof:
 
     def look(self) -> bool:
         """Is it certain that no number was read past us? LostGradientError if one was."""
-        expected = numbers_with_gradient(self.result, self.unused) + [x for v in self.inner.values() for x in v]
-        alike = functools.partial(same, rounding=not self.is_on_host)
+        self.expected = numbers_with_gradient(self.result, self.unused) + [x for v in self.inner.values() for x in v]
+        expected, alike = self.expected, functools.partial(same, rounding=not self.is_on_host)
         if (found := self.numbers(OTHER)) is not None and alike(expected, found):
             return True
         # On memory of its own a product may go another way through a library, and have other last bits.

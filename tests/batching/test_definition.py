@@ -8,6 +8,7 @@ in a list: none may become one unnoticed.
 
 import collections
 import contextlib
+import contextvars
 import functools
 import itertools
 import operator
@@ -189,8 +190,17 @@ CATCHES = {
 }  # fmt: skip
 WRITES = [
     "BUFFER[0] += 1", "BUFFER[:] = BUFFER + 1", "BUFFER.fill(7)", "np.add(BUFFER, 1, out=BUFFER)", "BUFFER.sort()",
-    "np.copyto(BUFFER, 5)", "BUFFER.__iadd__(2)",
+    "np.copyto(BUFFER, 5)", "BUFFER.__iadd__(2)", "VIEW[0] += 1", "RECORD['f0'] += 1", "BUFFER[0] = by_keyword()",
+    "BUFFER[0] = by_attribute()", "CONTEXT.set(CONTEXT.get() + 1); BUFFER[0] = CONTEXT.get()",
+    "MODULES[0].n += 1; BUFFER[0] = MODULES[0].n",
 ]  # fmt: skip
+COUNTING = """
+def by_keyword(*, calls=[0]): return calls.append(1) or len(calls)
+def by_attribute(): return by_attribute.calls.append(1) or len(by_attribute.calls)
+by_attribute.calls, MODULES = [], [types.ModuleType("counts")]
+MODULES[0].n, CONTEXT = 0, contextvars.ContextVar("n", default=0)
+VIEW, RECORD = memoryview(BUFFER), BUFFER.view("f8,f8,f8")[0]
+"""
 
 
 @pytest.mark.parametrize("write", WRITES)
@@ -199,8 +209,9 @@ def test_writes_into_what_is_outside(catch, write):
     """As often as in the loop, whatever the function does with NumPy's error."""
     found = []
     for run in (lambda f, x: [f(v) for v in x], lambda f, x: af.vmap(f, loop="allow")(x)):
-        scope = {"np": np, "contextlib": contextlib, "BUFFER": np.array([3.0, 1.0, 2.0])}
-        exec(f"def f(x):\n {CATCHES[catch].format(write)}\n return x * 2 + BUFFER[0]", scope)
+        scope = {"contextlib": contextlib, "contextvars": contextvars, "types": types}
+        scope |= {"np": np, "BUFFER": np.array([3.0, 1.0, 2.0])}
+        exec(f"{COUNTING}\ndef f(x):\n {CATCHES[catch].format(write)}\n return x * 2 + BUFFER[0]", scope)
         z = np.stack(run(scope["f"], np.arange(4.0)))
         assert scope["BUFFER"].flags.writeable
         found.append((z.tolist(), scope["BUFFER"].tolist()))

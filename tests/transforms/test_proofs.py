@@ -484,6 +484,10 @@ def test_a_function_is_proved_once_for_each_kind_of_argument():
     for name in "abc":
         af.grad(f)(V, pathlib.Path(name))
     assert runs[0] == 4
+    read_past_us = af.grad(lambda v, x: np.sum(v * x) + np.sum(np.asarray(v) * x))
+    read_past_us(V, 0.0 * V)  # a result of zeros proves nothing
+    with pytest.raises(LostGradientError):
+        read_past_us(V, V)
 
 
 # Sources of programs that are proved, and then changed so that the same function reads past us, as in a notebook whose
