@@ -135,7 +135,9 @@ def untangle(graph: Skeleton) -> None:
         if any(i >= 0 for i in item.values()):
             if tangled := cyclic(graph, members, item):
                 box = min(i for i in tangled if i >= 0)
-                graph.enclose([k for k in members if item[k] in tangled and item[k] != box], box, around)
+                others = [k for k in members if item[k] in tangled and item[k] != box]
+                graph.enclose(others, box, around)
+                graph.put.update([(box, k) for k in others])
             deeper = [k for k in members if len(graph.paths[k]) > level]
             waiting += grouped([(graph.paths[k][: level + 1], k) for k in deeper]).items()
 

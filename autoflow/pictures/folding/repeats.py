@@ -92,6 +92,7 @@ class Skeleton:
     newest: int = 0
     added: set[int] = field(default_factory=set)  # boxes that are ours, not the user's scopes
     sections: set[int] = field(default_factory=set)  # those among them that have no other reason than their size
+    put: set[tuple[int, int]] = field(default_factory=set)  # boxes, each with a node that folding has put into it
 
     def __post_init__(self) -> None:
         self.paths = [path[:DEEPEST] for path in self.paths]

@@ -22,7 +22,7 @@ from ..model.data import FEW, Fold, Frame, GraphData, Look, Numbers, Operand, Pi
 from ..model.gathering import Walk
 from ..model.style import KINDS, clean, clip
 from .choose import MANY, by_creation, choose, common, cut_sections, describe, nearest, open_boxes, pool_sizes, untangle
-from .repeats import Path, Skeleton, merge_chains, stem
+from .repeats import Path, Skeleton, merge_chains
 from .results import inline_constants, sum_of, tidy
 
 # ---------------------------------------------------------------- views: merged and folded
@@ -244,25 +244,28 @@ class Contraction:
 
     def told(self, card: Card) -> tuple[str, ...]:
         """For equal parts: which they are, whether they share their Variables, and what is between them."""
-        repeat, number = self.skeleton.repeats.get(card[1]), 0
+        repeat, between = self.skeleton.repeats.get(card[1]), self.put_into(self.members[card], card[1])
         if repeat is None:
             return ()
         parts: dict[Path, set[int]] = {}
-        for k in [k for k in self.members[card] if self.skeleton.words[k]]:
+        for k in self.members[card] if self.gathered else ():
             path, used = self.skeleton.paths[k], [a for a in self.skeleton.sources[k] if self.skeleton.variables[a]]
-            inner = path[: path.index(card[1]) + 2]
-            if stem(self.skeleton, inner[-1]) != self.skeleton.names[card[1]] or inner[-1] == card[1]:
-                number += 1  # ``untangle`` has put it there
-            elif self.gathered:
-                parts.setdefault(inner, set()).update(used)
+            if self.skeleton.words[k] and k not in between:
+                parts.setdefault(path[: path.index(card[1]) + 2], set()).update(used)
         told = repeat.words([*parts.values()], lambda a: self.vertex(a).title)
-        return (*told, f"and {counted(number, 'operation')} between them") if number else tuple(told)
+        return (*told, f"and {counted(len(between), 'operation')} between them") if between else tuple(told)
+
+    def put_into(self, members: Sequence[int], box: int) -> set[int]:
+        """The operations among the nodes in a box that ``untangle`` has put there."""
+        return {k for k in members if (box, k) in self.skeleton.put and self.skeleton.words[k]}
 
     def fold(self, members: Sequence[int], box: int) -> Fold:
         """The counts of a box."""
         sizes = [self.vertex(k).value.size for k in members if self.skeleton.variables[k]]
         operations = [word for word in [self.skeleton.words[k] for k in members] if word]
-        what = " · ".join([text for text in (self.skeleton.told.get(box), describe(operations)) if text])
+        others = 0 if box in self.skeleton.repeats else len(self.put_into(members, box))
+        outside = f"{counted(others, 'operation')} from outside" if others else ""
+        what = " · ".join([text for text in (self.skeleton.told.get(box), outside, describe(operations)) if text])
         return Fold(what, len(sizes), len(operations), sum(sizes))
 
     def arrows(self, card: Card) -> list[Operand]:
