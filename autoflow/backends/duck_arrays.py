@@ -256,8 +256,11 @@ class DuckArray:
 
     T = property(lambda self: self if self.is_number else NP.transpose(self))
     mT = property(lambda self: NP.matrix_transpose(self))  # noqa: N815 - NumPy's name
-    real = property(lambda self: NP.real(self) if self.dtype.kind == "c" else self)
-    imag = property(lambda self: NP.imag(self))
+    real = property(
+        lambda self: NP.real(self) if self.dtype.kind == "c" else self,
+        lambda self, new: operator.setitem(self.real, ..., new),
+    )
+    imag = property(lambda self: NP.imag(self), lambda self, new: operator.setitem(self.imag, ..., new))
 
     def __array_namespace__(self, **_: Any) -> Any:
         return np

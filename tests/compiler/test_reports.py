@@ -28,7 +28,16 @@ FUNCTIONS = {
     "silent inside": lambda x: silent_inside(x), "gradient": af.grad(lambda x: np.sum(np.sqrt(x) * 2.0)),
     "value and gradient": af.value_and_grad(lambda x: np.sum(np.log(x) * x)),
     "many": lambda x: sum([1.0 / (x + k) for k in range(20)]),
+    "a constant": lambda x: np.fmin(x.astype(np.float32) + 1e300, 2.0),
+    "whole +": lambda x: count(x) + 127, "whole -": lambda x: -128 - count(x), "whole *": lambda x: count(x) * 64 * 2,
+    "whole abs": lambda x: abs((count(x) > 0) * np.int8(-128)), "whole neg": lambda x: -count(x).astype(np.uint8),
+    "whole, an array": lambda x: np.full(2, 127, np.int8) + count(x), "whole //": lambda x: 7 // count(x) + 1,
 }  # fmt: skip
+
+
+def count(x):
+    """One of NumPy's whole numbers, with eight bits."""
+    return np.sum(x < 0.7, dtype=np.int8)
 
 
 def silent_inside(x):

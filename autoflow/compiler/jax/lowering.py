@@ -159,6 +159,7 @@ def divided(name: str, trace: Lowering, dtype: Any, x: Array, y: Array) -> Any:
     compute = getattr(trace.np, name)
     if dtype.kind in "iu":
         is_zero = y == 0
+        trace.finite.append(~is_zero.any())
         return trace.np.where(is_zero, 0, compute(x, trace.np.where(is_zero, 1, y)))
     z = compute(x, y)
     if name == "fmod":
@@ -236,7 +237,7 @@ class Lowering(Writer):
 
     left : what NumPy keeps, and why; known when the function has been traced.
     outside : the values whose arrays are passed at every call: arrays from outside, large constants.
-    alarms : numbers that are True where NumPy would raise an error.
+    alarms : numbers that are True where NumPy would raise an error; finite: False where it may warn.
     """
 
     def __init__(self, program: Program, jax: Any) -> None:
@@ -252,21 +253,22 @@ class Lowering(Writer):
         self.pythons = {v: type(v.sample) for v in self.order if v.dtype is None}
         self.left: dict[Value, str] = {}
         self.alarms: list[Array] = []
+        self.finite: list[Array] = []
         self.failures: dict[int, Exception] = {}  # run -> what NumPy raised in a callback
 
     def trace(self, run: Array, inputs: Sequence[Array], outside: Sequence[Array]) -> tuple[Any, ...]:
-        """What JAX records: the results; would NumPy raise an error? are all results finite?
+        """What JAX records: the results; would NumPy raise an error? are all results finite, and no divisors 0?
 
         run : the number of this run, under which ``failures`` notes what NumPy raises.
         """
-        self.alarms, self.run = [], run
+        self.alarms, self.finite, self.run = [], [], run
         self.known = dict(zip([*self.program.inputs, *self.outside], [*inputs, *outside], strict=True))
         # On TPU and GPU other precisions round to 8 bits.
         with self.jax.default_matmul_precision(self.jax.config.jax_default_matmul_precision or "highest"):
             self.walk(self.program)
         results = [self.np.asarray(self.known[v], v.dtype) for v in self.program.outputs]
-        finite = [self.np.isfinite(r).all() for r in results if r.dtype.kind in "fc"]
-        return results, self.np.array([False, *self.alarms]).any(), self.np.array([True, *finite]).all()
+        self.finite += [self.np.isfinite(r).all() for r in results if r.dtype.kind in "fc"]
+        return results, self.np.array([False, *self.alarms]).any(), self.np.array([True, *self.finite]).all()
 
     def write_constant(self, v: Value) -> Any:
         """Part of XLA's program."""

@@ -21,7 +21,7 @@ import numpy as np
 from ...table.indexing import is_basic
 from ..matching import CALL, CONSTANT, REDUCE, UFUNC, VIEW, Value, behind_views, call_of
 from ..passes import COPIES
-from ..run.buffers import types_of
+from ..run.buffers import may_wrap, types_of
 from ..trace.memory import cast as cast_array, set_items
 from ..trace.tape import holds
 from .engine import has_fma
@@ -189,7 +189,7 @@ def code(dtype: Any) -> str | None:
 
 def formula_of(v: Value) -> Element | None:
     """The formula of an elementwise value; None if loops do not have it."""
-    if not math.prod(v.shape) or code(v.dtype) is None:
+    if not math.prod(v.shape) or code(v.dtype) is None or may_wrap(v):
         return None
     found = of_ufunc(v) if v.kind == UFUNC else of_call(v) if v.kind == CALL else None
     if found is None or found.result != code(v.dtype):
@@ -232,7 +232,9 @@ def fits(number: Any, dtype: Any) -> bool:
     if dtype.kind == "i":
         return type(number) in (int, bool) and np.iinfo(dtype).min <= number <= np.iinfo(dtype).max
     number = number.item() if isinstance(number, np.generic) else number
-    return type(number) in (int, float, bool) and (type(number) is not int or abs(number) <= 2**53)
+    if type(number) not in (int, float, bool) or (type(number) is int and abs(number) > 2**53):
+        return False
+    return dtype.kind != "f" or not math.isfinite(number) or bool(abs(number) <= np.finfo(dtype).max)
 
 
 def of_call(v: Value) -> Element | None:

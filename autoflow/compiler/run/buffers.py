@@ -26,15 +26,16 @@ import contextvars
 import functools
 from collections.abc import Callable, Sequence
 from functools import partial
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import numpy as np
 
+from ...backends.duck_arrays import SIGNS
 from ...backprop.passes import SWITCH
 from ...base.errors import CompileError
 from ..matching import CALL, INPUT, ITEM, KNOWN, PRODUCT, REDUCE, STACK, UFUNC, VIEW, Array, Value, describe_value
-from ..program import Program, sort_values
+from ..program import Program, sort_values, with_numbers
 
 # ---------------------------------------------------------------- reports: NumPy's warnings and errors are noted
 
@@ -115,7 +116,12 @@ def define(code: Any, space: dict[str, Any]) -> Callable[..., Any]:
 
 def writes(v: Value) -> bool:
     """Can the value be computed into a given array?"""
-    return v.kind in (UFUNC, REDUCE, PRODUCT) or (v.kind == CALL and v.function is np.matmul)
+    return (v.kind in (UFUNC, REDUCE, PRODUCT) and not may_wrap(v)) or (v.kind == CALL and v.function is np.matmul)
+
+
+def may_wrap(v: Value) -> bool:
+    """Is it a whole number that may not fit into its dtype? NumPy reports that of numbers, but not of arrays."""
+    return v.kind == UFUNC and not v.shape and v.function in WRAPPING and v.dtype.kind in "iu"
 
 
 def call_of(v: Value, out: Array | Value | None) -> tuple[Callable[..., Any], list[Any]]:
@@ -134,6 +140,10 @@ def call_of(v: Value, out: Array | Value | None) -> tuple[Callable[..., Any], li
 def checked_call(v: Value) -> Callable[..., Any]:
     """A call whose result must have the shape and dtype of the recording: other calls rely on it."""
     function, shape, dtype, name, parts = v.function, v.shape, v.dtype, v.name, v.parts
+    if may_wrap(v):
+        function = with_numbers(
+            SIGNS[function], {k: itemgetter(()) for k, x in enumerate(v.args) if x.dtype is not None}
+        )
 
     def call(*arrays: Array) -> Array:
         z = function(*arrays)
@@ -173,16 +183,19 @@ def types_of(function: np.ufunc, given: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def fitting_number(x: Any, a: Any, v: Value) -> Any:
     """A Python number as a 0-d array of the other operand's dtype: the same result, without a conversion per call.
-    (Not if a number close to 0 becomes 0 in that dtype: ``np.logical_or`` and its like would tell the two apart.)"""
+    (Not if a number close to 0 becomes 0 in that dtype: ``np.logical_or`` and its like would tell the two apart. Nor
+    if a large one becomes infinite: each call reports that.)"""
     if type(x) not in (int, float) or v.kind != UFUNC or len(v.args) != 2:
         return x
     dtype = (v.args[1] if v.args[0] is a else v.args[0]).dtype
     if dtype is None or dtype.kind != "f" or types_of(v.function, (dtype, dtype))[:2] != (dtype, dtype):
         return x
-    fitting = np.asarray(x, dtype)
-    return fitting if bool(fitting) is bool(x) else x
+    with np.errstate(over="ignore"):
+        fitting = np.asarray(x, dtype)
+    return fitting if bool(fitting) is bool(x) and bool(np.isinf(fitting)) is (abs(x) == np.inf) else x
 
 
+WRAPPING = frozenset({np.add, np.subtract, np.multiply, np.negative, np.absolute})
 NEVER = 1 << 60
 MOVED = frozenset({"reshape", "transpose"})  # views that show all of their memory, once
 BY_WORD = frozenset({np.maximum, np.minimum})  # they take ``out`` by its name only

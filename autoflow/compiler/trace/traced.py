@@ -105,6 +105,8 @@ class Traced(DuckArray):
         """0-d results are, but those of nodes; powers have other last bits. So is the truth value of np.allclose."""
         return not isinstance(self.expr.sample, np.ndarray) and not getattr(self, "under", False)
 
+    numpys: Any = property(lambda self: np.generic if self.is_number else np.ndarray)  # the class of such methods
+
     @property
     def expr(self) -> Value:
         """Its present value: writing in place gives it, and all views of the same memory, another one."""
@@ -220,7 +222,10 @@ class Traced(DuckArray):
         if not all([getattr(x, "is_number", isinstance(x, (np.generic, *NUMBERS))) for x in operands]):
             return False
         self.tape.gives_pythons |= {complex, np.float64} == {*kinds}  # as 1j == x[0] does
-        dtype = np.result_type(*[self.tape.value(x).sample for x in operands])
+        samples = [self.tape.value(x).sample for x in operands]
+        dtype = np.result_type(*samples)
+        if dtype.kind in "iu":
+            SIGNS[ufunc](*samples)  # NumPy reports what does not fit, which the function does not
         return (ufunc in (np.multiply, np.absolute) and dtype.kind == "c") or kinds == [complex, np.float64]
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
@@ -308,7 +313,8 @@ class Traced(DuckArray):
 
     def copy(self, order: str = "C") -> Any:
         """As in NumPy."""
-        if order == "F" or (order != "K" and self.expr.layout is not None) or not self.expr.is_dense:
+        other = order == "F" or (order != "K" and self.expr.layout is not None) or not self.expr.is_dense
+        if other and not self.is_number:
             return self.tape.call(np.ndarray.copy, (self, order), fixed=True)
         return self.tape.new_traced(self.expr)
 
@@ -356,7 +362,7 @@ class Traced(DuckArray):
 
     def getfield(self, *args: Any, **options: Any) -> Any:
         """As in NumPy."""
-        return self.tape.call(np.ndarray.getfield, (self, *args), options)
+        return self.tape.call(self.numpys.getfield, (self, *args), options)
 
     def view(self, *args: Any, **options: Any) -> Any:
         """As in NumPy; with one of our classes, the same array as that class: so nodes are made."""
@@ -368,7 +374,7 @@ class Traced(DuckArray):
             return x
         if not args and not options:
             return self if self.is_number else self.tape.new_traced(self.expr, self, memory.itself)
-        return self.tape.call(np.ndarray.view, (self, *args), options)
+        return self.tape.call(self.numpys.view, (self, *args), options)
 
 
 def _samples(args: Any) -> Any:

@@ -65,6 +65,10 @@ def test_warnings_are_numpys():
         ours(np.zeros(2))
     with pytest.warns(RuntimeWarning, match="divide by zero"):  # again, after a call that was to be silent
         ours(np.zeros(2))
+    whole = compiled(lambda x: (6 // x, x % 2))
+    whole(np.array([1, 2]))
+    with pytest.warns(RuntimeWarning, match="divide by zero"):
+        np.testing.assert_array_equal(whole(np.array([0, 2]))[0], [0, 3])
     by_numpy = compiled(lambda x: np.isinf(np.divide.accumulate(x)))
     by_numpy(np.ones(2))
     by_numpy.run_eagerly = None  # there is no reason for it

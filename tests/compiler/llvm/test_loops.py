@@ -46,10 +46,11 @@ ELEMENTWISE = {
 
 @pytest.mark.parametrize("f", ELEMENTWISE.values(), ids=ELEMENTWISE)
 def test_elementwise_functions(f, everything_in_loops):
-    """Of vectors, of what is left over, of one number; of NaN, infinities and zeros with their signs."""
+    """Of vectors, of what is left over, of one number; of NaN, infinities and zeros with their signs. (NumPy reports
+    whole numbers that do not fit, but not of arrays.)"""
     for x in (X, X[0], X[0, :1], np.array(0.3), ODD, ODD[5:]):
-        compiled = check(f, x)
-        assert not left_to_numpy(compiled)
+        left = ["add"] if f is ELEMENTWISE["integers"] and not x.shape else []
+        assert left_to_numpy(check(f, x)) == left
 
 
 REDUCTIONS = functions("""

@@ -41,6 +41,9 @@ INPUT = {
     __array_function__: np.concatenate([x, x]) | unpacking: (lambda a, b, c: a * b - c)(*x) | reversed: [*reversed(x)]
     sum(): sum(x) | abs(): abs(x - 2) | __imatmul__: operator.imatmul(m @ m.T, np.eye(2, dtype=int))
     __setitem__: operator.setitem(z := x * 2, 1, x[0]) or z | fill: ((z := x * 1).fill(3.0), z)[1]
+    real =: setattr(z := x * 1j, "real", x) or z | imag =: setattr(z := x * 1j, "imag", 3.0) or z
+    real of real =: setattr(z := x * 1, "real", 2) or z | a number's copy: m.argmax().copy("F")
+    a number's view: x.sum().view(np.int64) | a number's field: x.sum().getfield(np.int32)
     sort: ((z := x * 1).sort(), z)[1] | partition: ((z := x * 1).partition(1), z)[1]
     put: ((z := x * 1).put([0], 1.0), z)[1]
     __iadd__: operator.iadd(x * 2, 3) | __isub__: operator.isub(x * 2, 3) | __imul__: operator.imul(x * 2, 3)
