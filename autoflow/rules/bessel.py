@@ -15,7 +15,7 @@ from scipy import special
 
 from ..base.types import Array
 from ..table.parameters import ROOT_PI, check_real, ratio, with_parameters
-from ..table.shapes import numbers_of
+from ..table.shapes import numbers_of, widen
 from ..table.table import COMPOSED, primitive, rule
 from .arithmetic import near_zero, power_series
 
@@ -223,4 +223,5 @@ add_integrals("sici", lambda x: np.sinc(x / math.pi), lambda x: np.cos(x) / x)
 add_integrals("shichi", lambda x: near_zero(
     x, 0.5, lambda x: power_series(x * x, [1 / math.factorial(2 * k + 1) for k in range(8)]),
     lambda x: np.sinh(x) / x), lambda x: np.cosh(x) / x)  # fmt: skip
-add_integrals("fresnel", lambda x: np.sin(math.pi / 2 * (x * x)), lambda x: np.cos(math.pi / 2 * (x * x)))
+in_turns: Any = lambda x: math.pi / 2 * np.square(widen(x, np.float64))  # noqa: E731 - a large angle, as SciPy's
+add_integrals("fresnel", lambda x: np.sin(in_turns(x)), lambda x: np.cos(in_turns(x)))

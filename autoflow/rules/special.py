@@ -81,10 +81,10 @@ rule(special.xlog1py,  "x y", "x log(1+y)", r"$x \log\left(1 + $y\right)",  x=la
      y=lambda g, x, y: g * ratio(x, 1 + y), domain=(0.5, 2.0), precedence=2)
 rule(special.entr,     "x",   "entr",   r"-$x \log $x",                     x=lambda g, x: g * (-1 - np.log(x)),
      domain=(0.5, 2.0), precedence=2)
-rule(special.rel_entr, "x y", "rel_entr", r"$x \log \frac{$x}{$y}",         x=lambda g, x, y: g * (np.log(x / y) + 1),
+rule(special.rel_entr, "x y", "rel_entr", r"$x \log \frac{$x}{$y}",         x=lambda g, x, y: g * (log_ratio(x, y) + 1),
      y=lambda g, x, y: g * -ratio(x, y),      domain=(0.5, 2.0), precedence=2)
-rule(special.kl_div,   "x y", "kl_div", r"$x \log \frac{$x}{$y} - $x + $y", x=lambda g, x, y: g * np.log(x / y),
-     y=lambda g, x, y: g * (1 - ratio(x, y)), domain=(0.5, 2.0), precedence=1)
+rule(special.kl_div,   "x y", "kl_div", r"$x \log \frac{$x}{$y} - $x + $y", x=lambda g, x, y: g * log_ratio(x, y),
+     y=lambda g, x, y: g * -excess(x, y),     domain=(0.5, 2.0), precedence=1)
 
 # Gamma and its relatives (DLMF 5.2.2, 5.12.1, 5.15.1; zeta, with respect to its second argument, 25.11.17).
 rule(special.gamma,    "x",   "Γ",      r"\Gamma\left($x\right)",           x=lambda g, x, z: g * (z * special.psi(x)),
@@ -97,9 +97,10 @@ rule(special.psi,      "x",   "ψ",      r"\psi\left($x\right)",             x=l
      domain=(0.7, 3.0))
 rule(special.beta,     "x y", "B",      r"B\left($x, $y\right)",
      x=lambda g, x, y, z: g * slope_of_beta(x, y, z), y=lambda g, x, y, z: g * slope_of_beta(y, x, z),
-     domain=(0.7, 3.0))
+     domain=(0.7, 3.0), precise=True)
 rule(special.betaln,   "x y", "log B",  r"\log B\left($x, $y\right)",
-     x=lambda g, x, y: g * -rise_of_psi(x, y), y=lambda g, x, y: g * -rise_of_psi(y, x), domain=(0.7, 3.0))
+     x=lambda g, x, y: g * -rise_of_psi(x, y), y=lambda g, x, y: g * -rise_of_psi(y, x), domain=(0.7, 3.0),
+     precise=True)
 with_parameters(zeta, "x | s", "ζ", r"\zeta\left($s, $x\right)",
      x=lambda g, x, s: g * (-s * zeta(s + 1.0, check_real(x))),   domain=(0.7, 3.0), name="zeta")
 rule(special.rgamma,   "x",   "1/Γ",    r"\frac{1}{\Gamma\left($x\right)}", x=lambda g, x: g * slope_of_rgamma(x),
@@ -107,10 +108,10 @@ rule(special.rgamma,   "x",   "1/Γ",    r"\frac{1}{\Gamma\left($x\right)}", x=l
 rule(special.gammasgn, "x",   "sgn Γ",  r"\operatorname{sgn} \Gamma\left($x\right)", x=zero, domain=(0.7, 3.0))
 rule(special.poch,     "x y", "poch",   r"\frac{\Gamma\left($x + $y\right)}{\Gamma\left($x\right)}",
      x=lambda g, x, y, z: g * slope_of_poch(x, y, z),
-     y=lambda g, x, y, z: g * (z * special.psi(x + y)), domain=(0.7, 1.8))
+     y=lambda g, x, y, z: g * (z * special.psi(x + y)), domain=(0.7, 1.8), precise=True)
 rule(special.binom,    "x y", "binom",  r"\binom{$x}{$y}",
      x=lambda g, x, y, z: g * slope_of_poch(x - y + 1, y, z, special.rgamma(y + 1)),
-     y=lambda g, x, y, z: g * slope_of_choice(x, y, z), domain=(0.2, 0.9))
+     y=lambda g, x, y, z: g * slope_of_choice(x, y, z), domain=(0.2, 0.9), precise=True)
 
 # Powers and exponentials, more accurate than the obvious formulas; some are NumPy's with other last bits.
 for function in (special.cbrt, special.exp2, special.expm1, special.log1p):
@@ -134,15 +135,16 @@ rule(special.radian, "x y w", x=lambda g, x: g * (DEGREE + 0 * x), y=lambda g, y
      w=lambda g, w: g * (DEGREE / 3600 + 0 * w))
 rule(special.round, "x", "round", x=zero, name="scipy_round", domain=(0.6, 1.4))
 rule(special.boxcox,  "x y", "boxcox", r"\frac{$x^{$y} - 1}{$y}", x=lambda g, x, y: g * x ** (y - 1),
-     y=lambda g, x, y: g * slope_of_boxcox(np.log(x), y),                               domain=(0.5, 2.0))
+     y=lambda g, x, y: g * slope_of_boxcox(np.log(x), y), domain=(0.5, 2.0), precise=True)
 rule(special.boxcox1p, "x y", "boxcox1p", r"\frac{\left(1 + $x\right)^{$y} - 1}{$y}",
      x=lambda g, x, y: g * np.exp((y - 1) * np.log1p(x)), y=lambda g, x, y: g * slope_of_boxcox(np.log1p(x), y),
-     domain=(0.5, 2.0))
+     domain=(0.5, 2.0), precise=True)
 rule(special.inv_boxcox, "x y", "boxcox⁻¹", r"\left(1 + $x $y\right)^{1 / $y}",
-     x=lambda g, y, z: g * z ** (1 - y), y=lambda g, x, y, z: g * slope_of_root(x, y, z), domain=(0.5, 2.0))
+     x=lambda g, x, y, z: g * slope_under_root(x, y, z), y=lambda g, x, y, z: g * slope_of_root(x, y, z),
+     domain=(0.5, 2.0), precise=True)
 rule(special.inv_boxcox1p, "x y", "boxcox1p⁻¹", r"\left(1 + $x $y\right)^{1 / $y} - 1",
-     x=lambda g, y, z: g * (z + 1) ** (1 - y), y=lambda g, x, y, z: g * slope_of_root(x, y, z + 1),
-     domain=(0.5, 2.0), precedence=1)
+     x=lambda g, x, y, z: g * slope_under_root(x, y, z + 1), y=lambda g, x, y, z: g * slope_of_root(x, y, z + 1),
+     domain=(0.5, 2.0), precedence=1, precise=True)
 
 # Losses for outliers. x is where the parabola ends.
 rule(special.huber,        "x y", "huber", r"\operatorname{huber}_{$x} $y",
@@ -163,6 +165,27 @@ rule(special.wofz,        "x", "w",  r"w\left($x\right)", x=lambda g, x, z: g * 
 # fmt: on
 
 
+def is_near(x: Array, y: Array) -> Array:
+    """Is x between y/2 and 2y? Then x − y is exact."""
+    return np.absolute(numbers_of(x) - 1.25 * numbers_of(y)) < 0.75 * np.absolute(numbers_of(y))
+
+
+def log_ratio(x: Array, y: Array) -> Array:
+    """log x/y, also where the two are nearly equal, or their quotient is beyond the range of numbers."""
+    near, r = is_near(x, y), numbers_of(x) / numbers_of(y)
+    far = (r < np.finfo(r.dtype).tiny) | (r == np.inf)
+    d, u, v = np.where(near, x - y, 0), np.where(far, x, 1), np.where(far, y, 1)
+    quotient = np.where(near | far, 1, x) / np.where(near | far, 1, y)
+    return np.log1p(d / np.where(near, y, 1)) + np.log(quotient) + (np.log(u) - np.log(v))
+
+
+def excess(x: Array, y: Array) -> Array:
+    """x/y − 1, also where the two are nearly equal; −1 where x is 0, whatever y is."""
+    near = is_near(x, y)
+    d = np.where(near, x - y, 0) / np.where(near, y, 1)
+    return np.where(near, d, ratio(np.where(near, 0, x), y) - 1)
+
+
 def slope_of_exprel(x: Array) -> Array:
     """(eˣ − (eˣ − 1)/x) / x; its power series is Σ k xᵏ⁻¹ / (k + 1)!."""
     return near_zero(
@@ -179,16 +202,24 @@ def slope_of_boxcox(log: Array, y: Array) -> Array:
     return np.where(end, 1 / (r * r), log * log * slope_of_exprel(y * log))
 
 
+def slope_under_root(x: Array, y: Array, z: Array) -> Array:
+    """∂z/∂x = z/(1 + x y) for z = (1 + x y)^(1/y); where that is 0 or no number, z¹⁻ʸ."""
+    below = 1 + numbers_of(x) * numbers_of(y)
+    end = (below == 0) | ~np.isfinite(below)
+    return np.where(end, np.where(end, z, 1) ** (1 - y), np.where(end, 0, z) / np.where(end, 1, 1 + x * y))
+
+
 def slope_of_root(x: Array, y: Array, z: Array) -> Array:
-    """∂z/∂y for z = (1 + x y)^(1/y): z x² h(x y) with h(s) = (s/(1 + s) − log(1 + s))/s², whose power series is
-    Σ (−1)ᵏ k/(k + 1) sᵏ⁻¹; z¹⁻ʸ x/y at s = −1, where z is 0 or ∞."""
-    end = numbers_of(x) * numbers_of(y) == -1
-    u, v = np.where(end, x, 1), np.where(end, y, 1)
-    h = near_zero(
-        np.where(end, 0, x * y), 0.1, lambda s: power_series(s, [(-1) ** k * k / (k + 1) for k in range(1, 20)]),
-        lambda s: (s / (1 + s) - np.log1p(s)) / (s * s),
-    )  # fmt: skip
-    return np.where(end, np.where(end, z, 1) ** (1 - v) * u / v, np.where(end, 0, z) * x * x * h)
+    """∂z/∂y for z = (1 + x y)^(1/y): z (s/(1 + s) − log(1 + s))/y² with s = x y; for a small s by its power series
+    z x² Σ (−1)ᵏ k/(k + 1) sᵏ⁻¹; z¹⁻ʸ x/y at s = −1, where z is 0 or ∞."""
+    s = numbers_of(x) * numbers_of(y)
+    near, end = np.absolute(s) < 0.1, s == -1
+    u, v, w = [np.where(near, value, 0) for value in (x, y, z)]
+    series = power_series(u * v, [(-1) ** k * k / (k + 1) for k in range(1, 20)])
+    p, q, r = [np.where(near | end, 1, value) for value in (x, y, z)]
+    formula = (p / (1 / q + p) - np.log1p(p * q)) / q * (r / q)
+    f, h = np.where(end, x, 1), np.where(end, y, 1)
+    return np.where(near, w * u * u * series, np.where(end, np.where(end, z, 1) ** (1 - h) * f / h, formula))
 
 
 def slope_in_bend(x: Array, y: Array) -> Array:
@@ -394,9 +425,9 @@ rule(special.ellipk,   "m", "K", r"K\left($m\right)",     m=lambda g, m: g * slo
 rule(special.ellipkm1, "x", "K", r"K\left(1 - $x\right)", x=lambda g, x: g * -slope_of_k(x), domain=(0.2, 1.8))
 rule(special.ellipe,   "m", "E", r"E\left($m\right)",     m=lambda g, m: g * (-0.5 * complete_d(m)), domain=PARAMETER)
 rule(special.ellipkinc, "x m", "F", r"F\left($x, $m\right)", x=lambda g, x, m: g / delta(x, m),
-     m=lambda g, x, m, z: g * slope_in_m(x, m, z),        domain=PARAMETER)
+     m=lambda g, x, m: g * slope_in_m(x, m, special.ellipkinc(x, m)), domain=PARAMETER, precise=True)
 rule(special.ellipeinc, "x m", "E", r"E\left($x, $m\right)", x=lambda g, x, m: g * delta(x, m),
-     m=lambda g, x, m: g * (-0.5 * incomplete_d(x, m)),    domain=PARAMETER)
+     m=lambda g, x, m: g * (-0.5 * incomplete_d(x, m)), domain=PARAMETER, precise=True)
 rule(special.agm, "x y", x=lambda g, x, y, z: g * slope_of_mean(x, y, z),
      y=lambda g, x, y, z: g * slope_of_mean(y, x, z), domain=(0.5, 2.0))
 
@@ -425,11 +456,12 @@ with_parameters(special.expn, "x | n", "E", x=lambda g, x, n: g * slope_of_expn(
 
 def slope_of_mean(x: Array, y: Array, z: Array) -> Array:
     """z/x · D/K at m = 1 − (y/x)², or its limit where that is rounded away. With y ≠ 0 it is ∞ at x = 0."""
-    r = np.absolute(over(y, x, np.inf))
-    share = branch(
-        (r > 1e-9) & (r < 1e9), r, lambda r: complete_d(1 - r * r, k := special.ellipkm1(r * r)) / k,
-        lambda r: np.where(r > 1, 1 / np.log(4 * r), 1 - 1 / np.log(4 / r)), (1, 1),
-    )  # fmt: skip
+    r = np.absolute(over(numbers_of(y), numbers_of(x), np.inf))
+    usual, none = (r > 1e-9) & (r < 1e9), (x == 0) | (y == 0)
+    square = np.where(usual, over(y, x), 1) ** 2
+    log = math.log(4) + np.absolute(log_ratio(*[np.absolute(np.where(usual | none, 1, v)) for v in (x, y)]))
+    share = np.where(usual, complete_d(1 - square, k := special.ellipkm1(square)) / k,
+                     np.where(none, 1, np.where(r > 1, 1 / log, 1 - 1 / log)))  # fmt: skip
     return np.where((x == 0) & (y != 0), np.inf, over(z * share, x))
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import special
 
 from ..base.errors import NoRuleError
-from .shapes import Array, numbers_of
+from .shapes import Array, as_dtype, numbers_of, widen
 from .table import COMPOSED, kernel, primitive, rule
 
 ROOT_PI, ROOT_2 = math.sqrt(math.pi), math.sqrt(2.0)
@@ -29,6 +29,17 @@ def check_real(x: Array) -> Array:
             "If the numbers are real, take np.real(x) first"
         )
     return x
+
+
+def in_double(compute: Any) -> Any:
+    """``compute`` in double precision, as SciPy's functions do; its result has the precision of the arguments."""
+
+    @functools.wraps(compute)
+    def run(*xs: Any, **options: Any) -> Array:
+        kind = np.result_type(*[getattr(x, "dtype", x) for x in xs])
+        return as_dtype(compute(*[widen(x, np.float64, "") for x in xs], **options), kind)
+
+    return run
 
 
 def ratio(x: Array, y: Array) -> Array:

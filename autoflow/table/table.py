@@ -226,7 +226,8 @@ def rule(
     function: Any, arguments: str, label: str = "", latex: str = "", *,
     compute: Any = None, operator: Any = None, name: str = "", elementwise: bool | None = None, view: bool = False,
     holomorphic: bool = True, precedence: int = 9, domain: tuple[float, float] = (-2.0, 2.0),
-    also: tuple[Any, ...] = (), residual: Residual = None, by_name: bool = False, **derivatives: Callable[..., Any],
+    also: tuple[Any, ...] = (), residual: Residual = None, by_name: bool = False, precise: bool = False,
+    **derivatives: Callable[..., Any],
 ) -> Rule:  # fmt: skip
     r"""Add a row to the table and return it.
 
@@ -249,6 +250,7 @@ def rule(
         be freed or overwritten; only for small elementwise results the operands are kept, which is quicker.
     by_name : ``function`` gets options with a default by name, and only if they are not the default: other versions of
         NumPy and other libraries do not know all of them, and to some None means something else than nothing.
+    precise : derivatives of single and half precision are computed in double precision, as SciPy computes its values.
     **derivatives : one per differentiable argument, by its name.
     """
     if residual:
@@ -261,7 +263,7 @@ def rule(
     row = new_row(
         Rule, function, names, defaults, len(before.split()), derivatives, name=name,
         compute=call_by_name(compute or function, names, defaults) if by_name else compute,
-        elementwise=elementwise, variadic=before.startswith("*"), residual=residual,
+        elementwise=elementwise, variadic=before.startswith("*"), residual=residual, precise=precise,
     )  # fmt: skip
     row.label, row.precedence = label or row.name, precedence
     row.latex = latex or as_operator(row.label, names[: row.operands])
@@ -311,16 +313,17 @@ def compute_residual(of_residual: Callable[..., Any], residual: Callable[..., An
     return derivative
 
 
-def of_wide_operands(derivative: Callable[..., Any], whole: str) -> Callable[..., Any]:
+def of_wide_operands(derivative: Callable[..., Any], whole: str, precise: bool) -> Callable[..., Any]:
     """``derivative``, which gets operands as the function itself computes with them: floats in the precision of the
-    result, those of the ``whole`` kinds as integers of 64 bits. In uint8, 0 - 1 is 255, and NumPy computes the
-    logarithm of an int8 or a boolean in half precision."""
+    result (``precise``: in double precision), those of the ``whole`` kinds as integers of 64 bits. In uint8, 0 - 1 is
+    255, and NumPy computes the logarithm of an int8 or a boolean in half precision."""
     if len(inspect.signature(derivative).parameters) == 1:
         return derivative
 
     @functools.wraps(derivative)
     def run(g: Any, *read: Any) -> Any:
-        return derivative(g, *[widen(x, g.dtype, whole) for x in read])
+        least = np.promote_types(g.dtype, np.float64) if precise else g.dtype
+        return derivative(g, *[widen(x, least, whole) for x in read])
 
     return run
 
@@ -328,7 +331,7 @@ def of_wide_operands(derivative: Callable[..., Any], whole: str) -> Callable[...
 def new_row(
     kind: type[Rule], function: Any, names: tuple[str, ...], defaults: tuple[Any, ...], operands: int,
     derivatives: dict[str, Callable[..., Any]], *, name: str = "", compute: Any = None, elementwise: bool | None = None,
-    variadic: bool = False, result: tuple[str, ...] = ("z",), residual: Residual = None,
+    variadic: bool = False, result: tuple[str, ...] = ("z",), residual: Residual = None, precise: bool = False,
 ) -> Rule:  # fmt: skip
     """A row outside the table. The first ``operands`` of ``names`` may be nodes; ``result``: the names that derivatives
     use for the result."""
@@ -337,9 +340,9 @@ def new_row(
         raise ValueError(f"row of {name}: a derivative of no operand")
     if elementwise is None:
         elementwise = isinstance(function, np.ufunc) and function.signature is None
-    if elementwise and len(names) > 1 and getattr(np, name, None) is not function:  # NumPy's rows see to it themselves
+    if elementwise and (len(names) > 1 or precise) and getattr(np, name, None) is not function:  # NumPy's rows see to it themselves
         whole = "iub" if kind is Rule else "iu"  # to a user's function a boolean may be a condition
-        derivatives = {name: of_wide_operands(derivative, whole) for name, derivative in derivatives.items()}
+        derivatives = {name: of_wide_operands(derivative, whole, precise) for name, derivative in derivatives.items()}
     row = kind(
         name=name, function=function, compute=compute or getattr(function, "compute", function), names=names,
         order=names, operands=operands, defaults=defaults, derivatives=derivatives, residual=residual,

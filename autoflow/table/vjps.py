@@ -192,6 +192,9 @@ def place_of(word: str, place: dict[str, int]) -> tuple[int, str]:
     if word in place:
         return place[word], ""
     name, _, what = word.rpartition("_")
+    if name not in place or what not in ("shape", "dtype", "ndim", "size"):
+        raise TypeError(f"a derivative reads {word}: it may read {', '.join(place)}, or, as {next(iter(place))}_shape, their "
+                        f"shape, dtype, ndim and size")  # fmt: skip
     return place[name], what
 
 

@@ -472,6 +472,10 @@ def test_functions_and_hooks_of_users(AF):
     y.register_hook(lambda g: g * 2)
     y.sum().backward()
     there(x.grad, [6, 24])
+    halves = function(lambda ctx, x: ((z := 2 * x), z[:1]), lambda ctx, g, h: 2 * g)
+    whole, part = halves.apply(x)
+    whole *= 5
+    there(part, [2])  # results that shared memory do not any more
 
 
 def test_standin_counts_copies():

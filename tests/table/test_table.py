@@ -141,7 +141,8 @@ def test_row_written_twice_is_refused():
 @pytest.mark.parametrize(("derivative", "error", "message"), [
     ({"q": lambda g: g}, ValueError, r"affine: .*a derivative of no operand"),
     ({"scale": lambda g: g}, ValueError, "affine"),  # an option: it stands behind the bar
-    ({"x": lambda g, nonsense: g}, KeyError, None),
+    *[({"x": f}, TypeError, f"reads {word}: it may read x, y, scale, shift, z")
+      for word, f in (("nonsense", lambda g, nonsense: g), ("x_strides", lambda g, x_strides: g))],
 ])  # fmt: skip
 def test_derivative_of_no_operand_or_by_something_unknown_is_refused(derivative, error, message):
     with pytest.raises(error, match=message):

@@ -23,7 +23,7 @@ import numpy as np
 
 from ...base.errors import NoRuleError
 from ...rules.distributions import log_powers, times_powers
-from ...table.shapes import Array, as_array, floats, is_on_host, numbers_of, together, widen
+from ...table.shapes import Array, as_array, as_dtype, floats, is_on_host, numbers_of, together, widen
 from ..mirrors import Methods
 
 if TYPE_CHECKING:
@@ -307,10 +307,12 @@ class Continuous(Distribution):
             value = self._logpdf(z, *shapes)
             value = value if _is(scale, 1) else value - np.log(scale)
             return value if method == "_logpdf" else np.exp(value)
+        kind = np.result_type(*[getattr(v, "dtype", v) for v in (z, *shapes)])
+        d, z, scale, *shapes = [widen(v, np.float64) for v in (d, z, scale, *shapes)]  # large terms cancel
         c, e, rest = self._powers(z, *shapes)
         e, z = (0.0, 0.0) if e is None else (e, z)
         rest = rest if _is(scale, 1) else rest - (c + 1) * np.log(scale)
-        return (log_powers if method == "_logpdf" else times_powers)(*together(c, d, e, z, rest))
+        return as_dtype((log_powers if method == "_logpdf" else times_powers)(*together(c, d, e, z, rest)), kind)
 
     def _flat(self, method: str, at: Array, shapes: list[Any], value: Array) -> Any:
         """Where the function is constant to the last digit, although inside: its slope is 0 there."""
