@@ -630,7 +630,8 @@ class TestInABrowser:
         page = show(explore(lesson()[0]).to_html(), width=420)
         wide = "r().querySelector('.picture svg').getBoundingClientRect().width"
         assert page.run(wide) > 420
-        assert page.run("r().querySelector('.picture').previousSibling.textContent") == "Fit to the page"
+        before = "r().querySelector('.picture').previousSibling.textContent"
+        page.wait(f"{before} == 'Fit to the page'", "the button, which comes when the page has been laid out,")
         page.call("Emulation.setEmulatedMedia", media="print")
         assert page.run(wide) <= 420
         assert page.run("getComputedStyle(r().querySelector('.tools')).display") == "none"
