@@ -12,7 +12,7 @@ and a test says so. Operators are in ``operators.py``, Python's protocols (float
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Never, TypeVar, overload
 
 import numpy as np
@@ -62,12 +62,12 @@ TRANSPOSE, MATRIX_TRANSPOSE = RULES[np.transpose], RULES[np.matrix_transpose]
 
 class Flat(np.lib.mixins.NDArrayOperatorsMixin):
     """``x.flat``: the elements of x in C order, as they are when it is used. What is taken from it is a copy, as in
-    NumPy; what is written into it, is written into x."""
+    NumPy; what is written into it, is written into x. ``place``: NumPy's own iterator, which says where it stands."""
 
     __carries_nodes__ = "elements"
 
     def __init__(self, base: Any) -> None:
-        self.base = base
+        self.base, self.place = base, np.ndarray(base.shape, bool, bytearray(1), 0, (0,) * base.ndim).flat
 
     def copy(self) -> Node:
         """All of them."""
@@ -75,18 +75,27 @@ class Flat(np.lib.mixins.NDArrayOperatorsMixin):
 
     elements = property(copy)
     requires_grad = property(lambda self: self.base.requires_grad)
+    index = property(lambda self: self.place.index)
+    coords = property(lambda self: self.place.coords)
 
     def __len__(self) -> int:
         return self.base.size
 
-    def __iter__(self) -> Iterator[Node]:
-        return (self.base[i] for i in np.ndindex(self.base.shape))
+    def __iter__(self) -> Flat:
+        return self
+
+    def __next__(self) -> Node:
+        i = np.unravel_index(self.place.index, self.base.shape) if self.place.index < len(self) else ()
+        next(self.place)
+        return self.base[i]
 
     def __getitem__(self, i: Any) -> Node:
-        return self.base.reshape(-1)[i] if isinstance(i, (int, np.integer)) else self.elements[i]
+        self.place[i]
+        return self.base.reshape(-1)[i] if type(i) is int else self.elements[np.arange(len(self)).flat[i]]
 
     def __setitem__(self, i: Any, value: Any) -> None:
-        np.put(self.base, np.arange(len(self))[i], opened(value))
+        self.place[i] = False
+        np.put(self.base, np.arange(len(self)).flat[i], opened(value))
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
         return np.asarray(self.elements, dtype)

@@ -299,6 +299,7 @@ def test_which_methods_give_the_array_itself_and_which_plain_ones():
 TAKEN = [
     lambda f: f[1:3], lambda f: f[...], lambda f: f[[0, 2]], lambda f: np.stack([*f.base.flat]), np.cos,
     lambda f: np.dot(f, f) * f.copy(), lambda f: f[len(f) - 1] * f[f == f.copy()],
+    lambda f: next(f) - f[(1,)] * next(f) * next(f) + f.index * next(f) + sum(f) + len([*f]),
 ]  # fmt: skip
 STORED = [
     lambda a, f, v: a.__setitem__(0, v), lambda a, f, v: f.__setitem__(slice(1, 4), v * v),
