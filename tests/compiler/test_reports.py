@@ -18,7 +18,8 @@ from autoflow.compiler.run.scalars import Slots
 FUNCTIONS = {
     "divide": lambda x: 1.0 / x, "log": lambda x: np.log(x) * 2.0, "invalid": lambda x: np.sqrt(x) + 1.0,
     "0/0": lambda x: (x * 0.0) / x, "overflow": lambda x: np.exp(x * 1e3) * 2.0,
-    "overflow of a product": lambda x: (x * 1e200) * (x * 1e200),
+    "overflow of a product": lambda x: (x * 1e200) * (x * 1e200), "twice -": lambda x: -(x - 0.5) * (-x * 3e307 / -0.1),
+    "square": lambda x: (x * 1e200) ** 2, "power": lambda x: (x - 1.0) ** -1 + (x * 1e200) ** 3, "cube": lambda x: x**3,
     "inf that vanishes": lambda x: 1.0 / (1.0 + np.exp(x * 1e3)),
     "inf that a division hides": lambda x: 3.0 / ((x * 1e200) * (x * 1e200)),
     "inf that a comparison hides": lambda x: np.where((x * 1e200) * (x * 1e200) > 1.0, 1.0, 2.0),
@@ -93,12 +94,12 @@ def test_reports_are_those_of_eager_code(f, make):
 @pytest.mark.parametrize("f", FUNCTIONS.values(), ids=FUNCTIONS)
 def test_the_first_call_reports_once(f):
     for x in (0.0, -1.0, 1.0):
-        expected, ours = (reported(g, "call", np.array([x])) for g in (f, af.compile(f)))
-        assert ours[0] == expected[0]
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        af.compile(lambda x: 1.0 / x)(np.zeros(2))
-    assert len(caught) == 1
+        told = [], []
+        for g, kinds in zip((f, af.compile(f)), told, strict=True):
+            with np.errstate(all="call", call=lambda kind, flag, kinds=kinds: kinds.append(kind)):
+                g(np.array([x]))
+        assert set(told[1]) == set(told[0])
+        assert len(told[1]) <= len(told[0])  # a call that is made twice is recorded once
 
 
 def test_the_plans_that_were_tested():

@@ -32,6 +32,7 @@ from ...table.indexing import is_basic
 from ...table.shapes import is_given, name_out, positional
 from ..matching import Nth, Value, describe_value
 from ..program import NUMBERS
+from ..run.buffers import WRAPPING
 from . import memory
 from .doubts import guard_methods, into_outside, is_ours, layout_refused, refuse_number
 from .guards import Guards
@@ -224,7 +225,7 @@ class Traced(DuckArray):
         self.tape.gives_pythons |= {complex, np.float64} == {*kinds}  # as 1j == x[0] does
         samples = [self.tape.value(x).sample for x in operands]
         dtype = np.result_type(*samples)
-        if dtype.kind in "iu":
+        if dtype.kind in "iu" and ufunc in WRAPPING:
             SIGNS[ufunc](*samples)  # NumPy reports what does not fit, which the function does not
         return (ufunc in (np.multiply, np.absolute) and dtype.kind == "c") or kinds == [complex, np.float64]
 
@@ -330,8 +331,11 @@ class Traced(DuckArray):
         if type(other) in (int, float) and self.dtype.kind == "f" and not number:
             quick: Any = SCALAR_POWERS.get(other, np.power)
             x = np.asarray(self.expr.sample)
-            if np.array_equal(operator.pow(x, other), quick(x) if quick.nin == 1 else quick(x, other), equal_nan=True):
-                return quick(self) if quick.nin == 1 else quick(self, other)
+            rest = () if quick.nin == 1 else (other,)
+            with np.errstate(all="ignore"):
+                same = np.array_equal(operator.pow(x, other), quick(x, *rest), equal_nan=True)
+            if same:
+                return quick(self, *rest)
         function = operator.pow if number else power_of_arrays
         return self.tape.call(function, (self, other), fixed=True, raises=self.dtype.kind in "iu")
 
