@@ -82,7 +82,6 @@ sys.exit(pytest.main(sys.argv[1:]))
 # -- the table -------------------------------------------------------------------------------------------------------
 
 NO_HOME = dict.fromkeys(HOMES, "/dev/null/home")  # nobody can make a folder there, not even root
-NO_HOME["CUPY_CACHE_DIR"] = os.path.join(tempfile.gettempdir(), "cupy")  # without one CuPy cannot be imported
 ASCII = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii"}
 OLD = "-AVX512F,-AVX512VL,-AVX512BW,-AVX512DQ,-AVX512CD,-AVX2,-FMA,-FMA4"  # of glibc's exp, sin and so on
 AVX512, AVX2 = ("AVX512", "X86_V4"), ("AVX512", "X86_V4", "AVX2", "FMA3", "X86_V3")  # before and since NumPy 2.4
@@ -175,7 +174,8 @@ def run(place: Place, processes: int = 1) -> Outcome:
     return Outcome(place.name, said, failed, time.monotonic() - start)
 
 
-OPTIONS = ("-q", "--tb=line", "-rfE", "-p", "no:cacheprovider", "-m", "not browser and not peers")
+# Zarr's plugin imports CuPy, if both are installed, which wants a folder of its own, and warns.
+OPTIONS = ("-q", "--tb=line", "-rfE", "-p", "no:cacheprovider", "-p", "no:zarr", "-m", "not browser and not peers")
 
 
 def started(place: Place, *command: str) -> subprocess.CompletedProcess[str]:

@@ -353,6 +353,21 @@ class Naming:
             for k, r in enumerate(sorted(records, key=lambda r: int(r.number)), 1 + self.numbered.get(key, 0)):
                 own = self.with_object(key[1], r.place)
                 self.names[id(r)] = own if alone else own + str(k).translate(SUBSCRIPTS)
+        for r in [r for r in self.records if id(r) in self.keys and self.is_anothers(r)]:
+            del self.names[id(r)], self.keys[id(r)]
+            above = caller_of(function_around(r.place, COMPREHENSIONS))
+            self.calls.update({id(r): above.text} if above and above.is_call else {})
+
+    def is_anothers(self, r: Any) -> bool:
+        """Has the function that made a record, or one between it and the caller that names it, another value of that
+        name? In the boxes of both it would be told twice."""
+        (space, text), call = self.keys[id(r)], function_of(r.place)
+        while type(call) is Activation and (own := space_of(call, text)) != space:
+            others = self.given.get((own, text), ()) if own in (call, call.owner) else ()
+            if self.names[id(r)] in [self.names.get(id(x)) for x in others]:
+                return True
+            call = call.parent and function_around(call.parent)
+        return False
 
 
 def whole(place: Spot) -> Spot:

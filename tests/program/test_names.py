@@ -712,6 +712,8 @@ SETS = {  # what sets a name again in its next call, given ``x`` -> the name, an
     "local": ("def add(v):\n    total = v * x\n    return total", "", "every.append(add(2.0))", "total"),
     "loop": ("def add(v):\n    for k in range(1):\n        while k == 0:\n            total, k = v * v, 1\n"
              "    return total", "", "every.append(add(x))", "total"),
+    "returned": ("def add(v):\n    total = v * v\n    return total * v", "", "total = add(x)\nevery.append(total)",
+                 "total"),
     "operation": ("def add(v):\n    total = v * v\n    return total", "", "every.append(add(x))", "total"),
     "thread": ("from threading import Thread\ndef add(v):\n    total = v * v\n    every.append(total)", "",
                "add.thread = Thread(target=add, args=[x])\nadd.thread.start()\nadd.thread.join()", "total"),
