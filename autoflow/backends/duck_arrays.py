@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from copy import copy
 from functools import partial
-from types import SimpleNamespace
-from typing import Any
+from types import ModuleType, SimpleNamespace
+from typing import Any, NoReturn, Self
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from ..base.process import Lock
-from ..base.types import named_dtype
+from ..base.types import AnyFunction, Array, DTypeLike, Values, named_dtype
 from ..program.callers import getframe, is_ours
 from .registry import NODE_TYPES, NodeTypes, families_changed, join
 
@@ -75,12 +75,12 @@ def flat(x: Any) -> list[Any]:
     return found
 
 
-def tuple_like(x: Any, parts: list[Any]) -> Any:
+def tuple_like(x: Any, parts: Iterable[Any]) -> Any:
     """A tuple, named tuple or list like x, of other parts."""
     return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
 
 
-def flags_of(x: Any, **known: bool) -> SimpleNamespace:
+def flags_of(x: object, **known: bool) -> SimpleNamespace:
     """The flags of x's memory that rows and writes read."""
     flags = getattr(x, "flags", None)
     order = {k: getattr(flags, k, k[0] == "c") for k in ("c_contiguous", "contiguous", "f_contiguous", "fnc")}
@@ -105,7 +105,7 @@ class DuckArray:
     shape: Any
     dtype: Any
     copy: Any
-    cast: Callable[[Any, str, str], Any]  # a copy
+    cast: Callable[[np.dtype, str, str], Array]  # a copy
     strides: Any
     is_number: Any  # is it one of NumPy's numbers in eager code, and no 0-d array?
     is_numpys = True  # who computes in the end: see table/shapes.py
@@ -150,7 +150,7 @@ class DuckArray:
 
     update: Callable[[str, np.ufunc, Any], Any]  # ``x += y``; the first is the name of the operator, "add"
 
-    def overwrite(self, new: Any) -> None:
+    def overwrite(self, new: Array) -> None:
         """Become these numbers, in the shape and dtype that the array has."""
         self[...] = new  # type: ignore[index]
 
@@ -163,8 +163,8 @@ class DuckArray:
     device = property(lambda self: "cpu")
 
     def astype(
-        self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
-    ) -> Any:
+        self, dtype: DTypeLike, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
+    ) -> Array:
         """As in NumPy: without ``copy`` x itself, if its numbers have that dtype, and that order in memory."""
         dtype = named_dtype(dtype)
         if not copy and dtype == self.dtype and not self.is_number:
@@ -178,7 +178,7 @@ class DuckArray:
             raise TypeError("len() of unsized object")
         return self.shape[0]
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Any]:
         if not self.shape:
             raise TypeError("iteration over a 0-d array")
         return (self[i] for i in range(len(self)))  # type: ignore[index]
@@ -193,62 +193,62 @@ class DuckArray:
             raise self.refuse_number("a key")
         return object.__hash__(self)
 
-    def told_of_shape(self, new: Any) -> None:
+    def told_of_shape(self, new: object) -> None:
         """``x.shape = new``"""
         raise self.refuse_layout("an array that gets another shape, dtype or memory")
 
     # -- what Python may not know
 
-    def __array__(self, *_: Any, **__: Any) -> Any:
+    def __array__(self, *_: object, **__: object) -> np.ndarray:
         raise self.refuse_number("np.asarray, np.array, plain[i] = x, or a library that is not NumPy")
 
-    def __copy__(self) -> Any:
+    def __copy__(self) -> Array:
         return self if self.is_number else self.copy("K")
 
-    def __deepcopy__(self, memo: Any) -> Any:
+    def __deepcopy__(self, memo: object) -> Array:
         return copy(self)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> NoReturn:
         raise self.refuse_number("pickle")
 
     # -- methods that are functions of NumPy
 
-    def transpose(self, *axes: Any) -> Any:
+    def transpose(self, *axes: Any) -> Array:
         """As in NumPy."""
         return NP.transpose(self, axes[0] if len(axes) == 1 else axes or None)
 
-    def reshape(self, *shape: Any, **options: Any) -> Any:
+    def reshape(self, *shape: Any, **options: object) -> Array:
         """As in NumPy."""
         return NP.reshape(self, shape[0] if len(shape) == 1 else shape, **options)
 
-    def conjugate(self) -> Any:
+    def conjugate(self) -> Array:
         """As in NumPy."""
         return NP.conjugate(self) if self.dtype.kind == "c" else self
 
     conj = conjugate
 
-    def compress(self, condition: Any, axis: Any = None, out: Any = None) -> Any:
+    def compress(self, condition: Array, axis: int | None = None, out: Array = None) -> Array:
         """As in NumPy."""
         return NP.compress(condition, self, axis=axis, out=out)
 
-    def to_device(self, *args: Any, **options: Any) -> Any:
+    def to_device(self, *args: Any, **options: Any) -> Self:
         """As in NumPy, which knows one device."""
         np.empty(0).to_device(*args, **options)
         return self
 
-    def fill(self, value: Any) -> None:
+    def fill(self, value: Array) -> None:
         """As in NumPy."""
         self[...] = value  # type: ignore[index]
 
-    def sort(self, axis: int = -1, **options: Any) -> None:
+    def sort(self, axis: int = -1, **options: object) -> None:
         """As in NumPy."""
         self.overwrite(NP.sort(self, axis=axis, **options))
 
-    def partition(self, kth: Any, axis: int = -1, **options: Any) -> None:
+    def partition(self, kth: Array, axis: int = -1, **options: object) -> None:
         """As in NumPy."""
         self.overwrite(NP.partition(self, kth, axis=axis, **options))
 
-    def __ipow__(self, other: Any) -> Any:
+    def __ipow__(self, other: Array) -> Array:
         if self.is_number:
             return self**other
         self.overwrite(self**other)
@@ -262,7 +262,7 @@ class DuckArray:
     )
     imag = property(lambda self: NP.imag(self), lambda self, new: operator.setitem(self.imag, ..., new))
 
-    def __array_namespace__(self, **_: Any) -> Any:
+    def __array_namespace__(self, **_: object) -> ModuleType:
         return np
 
 
@@ -278,19 +278,19 @@ def binary_operator(name: str, ufunc: np.ufunc) -> None:
 def refusing(word: str, refuse: str = "refuse_number") -> Any:
     """A method that refuses what the user wrote as ``word``, by another method."""
 
-    def method(self: DuckArray, *_: Any, **__: Any) -> Any:
+    def method(self: DuckArray, *_: object, **__: object) -> NoReturn:
         raise getattr(self, refuse)(word)
 
     return method
 
 
-def by_function(name: str) -> Any:
+def by_function(name: str) -> AnyFunction:
     """The method that is NumPy's function of that name; without one it is refused."""
-    function: Any = getattr(np, name, None)
+    function: AnyFunction | None = getattr(np, name, None)
     if function is None:
         return refusing(f"x.{name}()")
 
-    def method(self: DuckArray, *args: Any, **options: Any) -> Any:
+    def method(self: DuckArray, *args: object, **options: object) -> Any:
         if self.is_number and not hasattr(np.generic, name):
             raise AttributeError(f"a number of NumPy has no attribute {name!r}")
         return function(self, *args, **options)
@@ -317,7 +317,7 @@ for _name in dir(np.ndarray):
         setattr(DuckArray, _name, by_function(_name))
 
 
-def run_masked(ufunc: np.ufunc, inputs: tuple[Any, ...], where: Any, out: tuple[Any, ...], **options: Any) -> Any:
+def run_masked(ufunc: np.ufunc, inputs: Values, where: Array, out: Values, **options: Any) -> Any:
     """``ufunc(*inputs, where=where, out=out)``, on copies of ``out``, which keep their numbers where the mask is
     False."""
     shape = np.broadcast_shapes(*[np.shape(x) for x in (*inputs, where, *out)])
@@ -325,7 +325,7 @@ def run_masked(ufunc: np.ufunc, inputs: tuple[Any, ...], where: Any, out: tuple[
     return ufunc(*inputs, where=where, out=tuple(copies), **options)
 
 
-def store_results(out: tuple[Any, ...], result: Any, store: Callable[[Any, Any], None]) -> Any:
+def store_results(out: Values, result: Any, store: Callable[[Array, Array], None]) -> Any:
     """``out=``: the arrays named there become the results, by ``store(array, result)``."""
     results = result if isinstance(result, tuple) else (result,)
     given = []
@@ -350,7 +350,7 @@ class Registration:
         self.cls, self.how, self.users = cls, how, users
         self.types: NodeTypes | None = None
 
-    def needed_by(self, user: Any) -> Need:
+    def needed_by(self, user: object) -> Need:
         """``with registration.needed_by(user):`` for a block."""
         return Need(self, user)
 
@@ -358,7 +358,7 @@ class Registration:
 class Need:
     """The block. (A generator would cost each call of af.vmap a microsecond.)"""
 
-    def __init__(self, registration: Registration, user: Any) -> None:
+    def __init__(self, registration: Registration, user: object) -> None:
         self.registration, self.user = registration, user
 
     def __enter__(self) -> None:
@@ -380,10 +380,10 @@ class Need:
                 families_changed()
 
 
-def guard_derivatives(run: Callable[..., Any]) -> Callable[[Any], Any]:
+def guard_derivatives(run: AnyFunction) -> Callable[[AnyFunction], AnyFunction]:
     """What wraps ``open_record`` of backward passes: each derivative is called as ``run(vjp, name, g, saved)``."""
 
-    def open_guarded(open_record: Callable[[Any], Any], pair: Any) -> Any:
+    def open_guarded(open_record: Callable[[Any], Values], pair: Values) -> Values:
         g, vjps, saved, kept = open_record(pair)
         return g, [vjp and partial(run, vjp, pair[0].rule.name) for vjp in vjps], saved, kept
 

@@ -10,7 +10,7 @@ NumPy's functions, and those call the library's.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from threading import Lock
 from typing import Any
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import DataError
-from ..base.types import Array as Array, BatchLayer
+from ..base.types import AnyFunction as AnyFunction, Array as Array, BatchLayer, ByName as ByName, Values as Values
 
 NODE_TYPES: dict[type, NodeTypes] = {}  # array type -> its node classes
 CHANGE = Lock()  # one thread may register a library while a recording ends in another
@@ -33,7 +33,7 @@ class NodeClass(type):
     """
 
 
-def isinstance_of_any(cls: Any, x: object) -> bool:
+def isinstance_of_any(cls: type, x: object) -> bool:
     """``isinstance(x, cls)`` by roles, which the classes of all families share."""
     role = cls.__dict__.get("role")
     return issubclass(type(x), role) if role else type.__instancecheck__(cls, x)
@@ -60,7 +60,7 @@ class NodeTypes:
     from_numpy: Callable[[Array], Array]
     has_numbers = True  # that can be read: those that vmap and compile compute with have none
 
-    def __init__(self, array_type: type, roles: dict[str, type], slots: tuple[str, ...]) -> None:
+    def __init__(self, array_type: type, roles: Mapping[str, type], slots: tuple[str, ...]) -> None:
         """``roles``: the classes that hold the methods, by name; the one that all share comes first."""
         self.array_type, self.roles, self.slots = array_type, roles, slots
         made: dict[type, Any] = {}
@@ -141,7 +141,7 @@ def join(array_type: type, *, from_numpy: Callable[[Array], Array], to_numpy: Ca
     return family
 
 
-def view_as(array: Array, cls: type) -> Any:
+def view_as(array: Array, cls: type) -> Array:
     """``array.view(cls)``, which must be a ``cls``: otherwise there would silently be no node."""
     try:
         node = array.view(cls)
@@ -167,7 +167,7 @@ def cannot_view(array: Array, what: str) -> DataError:
 KNOWN = {"cupy": lambda join: import_module(".cupy", __package__).make_family(join)}
 
 
-def array_type(x: Any) -> type | None:
+def array_type(x: object) -> type | None:
     """The registered array type of ``x``, its class or a base of it; None if neither is registered."""
     return registered_type(type(x))
 
@@ -184,13 +184,13 @@ def registered_type(kind: type) -> type | None:
     return registered_type(kind)
 
 
-def family_of(x: Any) -> NodeTypes | None:
+def family_of(x: object) -> NodeTypes | None:
     """The node classes for arrays like ``x``; None if the type of ``x`` is not registered."""
     kind = array_type(x)
     return None if kind is None else NODE_TYPES[kind]
 
 
-def layer_of(x: Any) -> BatchLayer | None:
+def layer_of(x: object) -> BatchLayer | None:
     """The layer whose batch ``x`` hides, also if it is a node; None for other arrays."""
     return getattr(x, "batch_layer", None)
 

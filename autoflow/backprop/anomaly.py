@@ -16,19 +16,19 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Callable
-from typing import Any, TypeVar, overload
+from typing import Any, overload
 
 import numpy as np
 
 from ..base.errors import AnomalyError
 from ..base.modes import listening, modes, switched
+from ..base.types import F
 from ..nodes.grads import cast_gradient
-from ..nodes.nodes import VariableRole, current_record, value_of
+from ..nodes.nodes import NodeRole, VariableRole, current_record, value_of
 from ..nodes.records import Record, extend, holder_name
 from ..nodes.versions import FreedArray
 from ..program.callers import caller, user_frame
-from ..table.shapes import sum_to
+from ..table.shapes import Array, Values, sum_to
 from ..table.vjps import VJP
 from .hooks import Opened, OpenRecord, Pair
 
@@ -54,7 +54,7 @@ def detect_anomaly() -> listening:
     return listening(check_operation, anomaly=True)
 
 
-def check_operation(node: Any) -> None:
+def check_operation(node: NodeRole) -> None:
     """What anomaly mode does with each new operation: note the line, check the value."""
     record = current_record(node)
     if record.extra is None or record.extra.line is None:
@@ -116,7 +116,7 @@ def wrap_open_record(open_record: OpenRecord) -> OpenRecord:
 def wrap_vjp(vjp: VJP, record: Record, k: int) -> VJP:
     """The k-th vjp of a record, checking what it sends."""
 
-    def pulling(g: Any, saved: Any) -> Any:
+    def pulling(g: Array, saved: Values) -> Array:
         try:
             sent = vjp(g, saved)
         except AnomalyError as inner:  # of a pass that is itself recorded: there the rule's steps are operations
@@ -183,9 +183,6 @@ def add_line(error: Exception, record: Record) -> None:
 # ---------------------------------------------------------------- safe masking: zeros stay zero
 
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-
 @overload
 def safe_masking(function: None = None) -> switched: ...
 @overload
@@ -220,7 +217,7 @@ def mask_open_record(open_record: OpenRecord) -> OpenRecord:
     return open_masked
 
 
-def masked_vjp(vjp: VJP, k: int, g: Any, saved: tuple[Any, ...]) -> Any:
+def masked_vjp(vjp: VJP, k: int, g: Array, saved: Values) -> Array:
     """What ``vjp`` sends to operand k, and zeros where g is zero. An operand that was broadcast is given to it in full,
     so that it sums nothing: in a sum a NaN would spread."""
     x, is_zero = saved[k], g == 0

@@ -15,7 +15,7 @@ import functools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from sys import getrefcount
-from typing import Any, TypeVar, overload
+from typing import Any, overload
 
 import numpy as np
 
@@ -25,11 +25,12 @@ from ..base.modes import MODES, listening, modes
 from ..base.numbering import now
 from ..base.pytree import tree_leaves, tree_map, tree_unflatten
 from ..base.transformed import FunctionOfFunction
+from ..base.types import F, T
 from ..extending.joint import Operands, Parts, one_root, own_result, record_results, step_row
 from ..nodes import versions
 from ..nodes.grads import add_gradients, cast_gradient
-from ..nodes.nodes import NodeRole, VariableRole, gradient_target, value_of
-from ..nodes.records import Record, extend, holder_name
+from ..nodes.nodes import AnyFunction, Array, ByName, Node, NodeRole, Values, VariableRole, gradient_target, value_of
+from ..nodes.records import Record, Source, extend, holder_name
 from ..nodes.versions import COPY_BYTES, FreedArray
 from ..rules.linalg import indexed_sum
 from . import engine
@@ -37,8 +38,6 @@ from .anomaly import check_operation
 from .opening import on_arrays, on_nodes, wrap_by_modes
 from .second_runs import Fingerprint, checksum, is_at, put_state, reachable_generators, sources_and_made, state_of
 
-F = TypeVar("F", bound=Callable[..., Any])
-T = TypeVar("T")
 IN_A_ROW = 12  # after this many operations without a kept value one is kept, else a recurrent network is computed again
 # from its first step, with all of its values at once
 
@@ -94,13 +93,13 @@ class CheckpointedFunction(FunctionOfFunction):
 class Segment:
     """One call of a checkpointed function: what is needed to repeat it and to compare the runs."""
 
-    def __init__(self, f: Any, args: tuple[Any, ...], options: dict[str, Any], generators: Sequence[Any]) -> None:
+    def __init__(self, f: AnyFunction, args: Values, options: ByName, generators: Sequence[Any]) -> None:
         self.f = f
         self.args, self.options = _copy_argument(args), _copy_argument(options)
         self.states = [(x, state_of(x)) for x in reachable_generators(*generators, f, args, options)]
         self.modes, self.start = modes(), now()
 
-    def run(self, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    def run(self, args: Values, options: ByName) -> Any:
         """The first run. Its graph is used to find out what the function reads, and then dropped."""
         answer = self.f(*args, **options)
         self.states = [pair for pair in self.states if not is_at(*pair)]
@@ -124,7 +123,7 @@ class Segment:
             results[k] = node
         return tree_unflatten(answer, results)
 
-    def again(self, record: Record) -> list[Any]:
+    def again(self, record: Record) -> list[Source]:
         """The records of the results once more. An error if this run differs from the first. ``record``: our own."""
         self.check_sources(record)
         start, before = now(), [(x, state_of(x)) for x, _ in self.states]
@@ -182,7 +181,7 @@ class Segment:
         """What a checkpoint around this one compares: the operations inside."""
         return (*self.fingerprint.steps,)
 
-    def __call__(self, g: Any, saved: Sequence[Any]) -> list[Any]:
+    def __call__(self, g: Array, saved: Values) -> list[Array | None]:
         """The gradients of the sources: run ``f`` again, and go back through that graph as far as the sources."""
         record = saved[-1]
         arrived = g.grads if isinstance(g, Parts) else {0: g}
@@ -193,12 +192,12 @@ class Segment:
         return [cast_gradient(pairs[x], x.dtype) if x in pairs else None for x in record.parents]
 
 
-def roots_of(answer: Any) -> list[Any]:
+def roots_of(answer: object) -> list[Source]:
     """For each leaf of what ``f`` returned the record, or Variable, that a gradient flows to; None for all others."""
     return [gradient_target(z) if isinstance(z, NodeRole) else None for z in tree_leaves(answer)]
 
 
-def is_own(listener: Any) -> bool:
+def is_own(listener: object) -> bool:
     """Is it one of our modes that listens, and not the user, who has heard these operations in the first run?"""
     return listener is check_operation or getattr(listener, "func", None) is forget
 
@@ -218,12 +217,12 @@ def _copy_argument(tree: Any) -> Any:
 PRODUCTS = {np.matmul, np.matvec, np.vecmat, np.vecdot, np.dot, np.inner, np.vdot, np.tensordot, indexed_sum}
 
 
-def is_cheap(node: Any) -> bool:
+def is_cheap(node: Node) -> bool:
     """Is an operation elementwise, or a view?"""
     return bool(node.grad_fn.rule.elementwise or node.grad_fn.rule.view)
 
 
-def is_no_product(node: Any) -> bool:
+def is_no_product(node: Node) -> bool:
     """Is an operation anything but a product of matrices?"""
     return node.grad_fn.rule.function not in PRODUCTS
 
@@ -263,7 +262,7 @@ def depth_of(record: Record) -> int | None:
     return record.extra.recompute_depth if record.extra is not None else None
 
 
-def forget(is_memory_bound: Callable[[Any], bool], node: Any) -> None:
+def forget(is_memory_bound: Callable[[Node], bool], node: Node) -> None:
     """The listener of :func:`checkpointing`: let the record of ``node`` keep as little as the strategy says."""
     record, keep = node._record, modes().keep
     if versions.writer_since(node._value, record.number - 1):

@@ -98,13 +98,10 @@ def topological(root: Record) -> list[Any]:
 
 
 def pull_back(
-    root: Record,
-    seed: Cotangent,
-    open_record: OpenRecord[Record],
+    root: Record, seed: Cotangent, open_record: OpenRecord[Record],
     add: Callable[[Cotangent, Cotangent], Cotangent] = operator.add,
-    stop: Collection[Record] = (),
-    extra_uses: dict[Record, int] | None = None,
-) -> list[Pair[Record]]:
+    stop: Collection[Record] = (), extra_uses: dict[Record, int] | None = None,
+) -> list[Pair[Record]]:  # fmt: skip
     """Carry ``seed`` = dL/d(root) back through the graph. Returns the pairs (leaf, dL/d(leaf)) and what was kept.
 
     The whole of backpropagation is the inner loop: a record's gradient is the sum, over the edges by which it was

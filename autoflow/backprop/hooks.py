@@ -8,10 +8,10 @@ First what users call, then what a pass calls.
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Collection
 from itertools import count
-from typing import Any
+from typing import Any, NoReturn
+from weakref import ref
 
 import numpy as np
 
@@ -20,16 +20,16 @@ from ..base.errors import GradientShapeError, lost
 from ..base.modes import listening, modes
 from ..nodes.cuts import explain
 from ..nodes.grads import cast_gradient, check_numbers
-from ..nodes.nodes import NodeRole, VariableRole, constant_from, current_record, unwritable, value_of
+from ..nodes.nodes import Array, NodeRole, Source, VariableRole, constant_from, current_record, unwritable, value_of
 from ..nodes.records import Record, extend, holder_name
 from . import engine
 
-Hook = Callable[[Any], Any]
+Hook = Callable[[Array], Any]
 Pair = engine.Pair[Record]  # these three: of a pass through our records
 Opened = engine.Opened[Record]
 OpenRecord = engine.OpenRecord[Record]
 SERIAL = count()
-LEAF_HOOKS: dict[int, Any] = {}  # id of a Variable -> a reference, and its hooks; of records they are in ``extra``
+LEAF_HOOKS: dict[int, tuple[ref[VariableRole], dict[str, dict[int, Hook]]]] = {}  # by id; records have ``extra``
 
 
 class Handle:
@@ -41,7 +41,7 @@ class Handle:
         self._hooks, self._key = hooks, next(SERIAL)
         hooks[self._key] = hook  # dicts keep the order of registration
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> NoReturn:
         raise TypeError("the handle of a hook is part of a graph, which is not pickled: register the hook again")
 
     def remove(self) -> None:
@@ -49,12 +49,12 @@ class Handle:
         self._hooks.pop(self._key, None)
 
 
-def leaf_hooks_of(variable: Any) -> dict[str, dict[int, Hook]]:
+def leaf_hooks_of(variable: VariableRole) -> dict[str, dict[int, Hook]]:
     """The hooks of one Variable: "before" a pass adds to its ``grad``, and "after"."""
     if not (found := hooks_of(variable)):
         key, table = id(variable), LEAF_HOOKS  # its name is gone when Python ends
         found = {"before": {}, "after": {}}
-        LEAF_HOOKS[key] = weakref.ref(variable, lambda _: table.pop(key, None)), found
+        LEAF_HOOKS[key] = ref(variable, lambda _: table.pop(key, None)), found
     return found
 
 
@@ -90,7 +90,7 @@ def register_hook(node: NodeRole, hook: Hook) -> Handle:
     return add_hook(record, hooks, hook)
 
 
-def register_post_accumulate_hook(variable: Any, hook: Hook) -> Handle:
+def register_post_accumulate_hook(variable: NodeRole, hook: Hook) -> Handle:
     """Call ``hook(variable)`` after every ``backward()`` that has added to ``variable.grad``. Variables only.
 
     So an optimiser can step, and free, one gradient at a time:
@@ -110,13 +110,13 @@ def register_post_accumulate_hook(variable: Any, hook: Hook) -> Handle:
     return add_hook(variable, leaf_hooks_of(variable)["after"], hook)
 
 
-def add_hook(holder: Any, hooks: dict[int, Hook], hook: Hook) -> Handle:
+def add_hook(holder: Source, hooks: dict[int, Hook], hook: Hook) -> Handle:
     """Among the ``hooks`` of a Variable or a record; unless a checkpointed function that runs again has done so in its
     first run, which it has for all that was there before."""
     return Handle({} if holder.number <= modes().repeating else hooks, hook)
 
 
-def check_callable(hook: Any) -> None:
+def check_callable(hook: object) -> None:
     """A hook is a function."""
     if not callable(hook):
         raise TypeError(f"a hook is a function of one argument, not {type(hook).__name__}")
@@ -142,15 +142,15 @@ def on_operation(function: Callable[[Any], None]) -> listening:
 # -- as a pass calls them
 
 
-def hooks_of(holder: Any) -> dict[str, dict[int, Hook]]:
+def hooks_of(holder: object) -> dict[str, dict[int, Hook]]:
     """The hooks of a Variable or a record, "before" and "after" its ``grad`` is set; empty if it has none."""
     if type(holder) is Record:
         return {"before": holder.extra.hooks} if holder.extra is not None and holder.extra.hooks else {}
-    variable, found = LEAF_HOOKS.get(id(holder), (None, {}))
-    return found if found and variable() is holder else {}
+    known = LEAF_HOOKS.get(id(holder))
+    return known[1] if known is not None and known[0]() is holder else {}
 
 
-def run_hooks(holder: Any, g: Any, hooks: Collection[Callable[[Any], Any]]) -> Any:
+def run_hooks(holder: Source, g: Array, hooks: Collection[Hook]) -> Array:
     """The gradient of ``holder`` (a Variable or a record) after its hooks, each of which may replace it."""
     number = isinstance(g, np.generic)
     g = cast_gradient(np.asarray(g) if number else g, holder.dtype)

@@ -44,9 +44,9 @@ from ..nodes.nodes import NodeRole, VariableRole, operation_from, value_of
 from ..nodes.records import Extras, Record, holder_name, needs_grad
 from ..nodes.versions import FreedArray
 from ..table.blocks import in_blocks
-from ..table.shapes import DOUBLE, Array, sum_to
+from ..table.shapes import DOUBLE, AnyFunction, Array, Values, sum_to
 from ..table.table import Rule
-from ..table.vjps import VJP
+from ..table.vjps import VJP, VJPs
 from . import engine
 from .hooks import Opened, OpenRecord, Pair, run_hooks
 
@@ -57,14 +57,14 @@ LARGE = 16_384  # elements: it pays from 128 KB
 
 # Derivatives that are one ufunc of g and what they read: it writes where it should, without a block on the way. By
 # function and operand.
-UFUNCS: dict[Any, np.ufunc] = {
+UFUNCS: dict[tuple[AnyFunction, int], np.ufunc] = {
     (np.multiply, 0): np.multiply, (np.multiply, 1): np.multiply, (np.exp, 0): np.multiply,
     (np.divide, 0): np.divide, (np.log, 0): np.divide, (np.negative, 0): np.negative,
 }  # fmt: skip
 
 
 @functools.lru_cache(512)
-def vjps_in_blocks(rule: Rule, vjps: Any, flows: tuple[bool, ...], over: bool) -> tuple[VJP | None, ...]:
+def vjps_in_blocks(rule: Rule, vjps: VJPs, flows: tuple[bool, ...], over: bool) -> VJPs:
     """The ``vjps`` of an elementwise row for large arrays: in blocks; on request, the contribution to the last operand
     is written ``over`` g.
 
@@ -81,10 +81,10 @@ def vjps_in_blocks(rule: Rule, vjps: Any, flows: tuple[bool, ...], over: bool) -
     return tuple(made)
 
 
-def vjp_in_blocks(derivative: Any, needs: Any, k: int, vjp: Any, over: bool) -> VJP:
+def vjp_in_blocks(derivative: AnyFunction, needs: Any, k: int, vjp: Any, over: bool) -> VJP:
     """One of them, for the k-th operand. ``vjp``: as the table has it."""
 
-    def pull(g: Array, saved: tuple[Any, ...]) -> Any:
+    def pull(g: Array, saved: Values) -> Array:
         if not needs and g.shape != saved[k].shape:
             return vjp(g, saved)  # sums first, then there is less to do
         read = [getattr(saved[i], what) if what else saved[i] for i, what in needs]
@@ -120,7 +120,7 @@ def add_in_place(a: Array, b: Array) -> Array:
 class Toy:
     """A record of a pass that only counts references."""
 
-    def __init__(self, *parents: Any) -> None:
+    def __init__(self, *parents: Toy) -> None:
         self.parents = parents
 
 
@@ -140,7 +140,7 @@ def calibrate_counts() -> tuple[int, tuple[int, int]]:
         in_step.append(count(pair))
         return g, (lambda g, saved: g + 1.0,) * len(record.parents), None, None
 
-    def add(a: Any, b: Any) -> Any:
+    def add(a: Array, b: Array) -> Array:
         in_sum.append((getrefcount(a), getrefcount(b)))
         return a + b
 
@@ -196,7 +196,7 @@ def statement(where: str) -> str:
     return f"{text} ({os.path.basename(where)})" if text else where
 
 
-def watched_arrays(extra: Extras) -> Iterator[tuple[Array, Any, Callable[[Array], Any]]]:
+def watched_arrays(extra: Extras) -> Iterator[tuple[Array, object, Callable[[Array], object]]]:
     """The plain arrays of an operation, what was noted of each, and how: samples; all bytes under checkpointing."""
     yield from ((array, mark, versions.fingerprint) for array, mark in extra.fingerprints)
     if extra.checksums:
@@ -205,7 +205,7 @@ def watched_arrays(extra: Extras) -> Iterator[tuple[Array, Any, Callable[[Array]
         yield from ((array, mark, checksum) for array, mark in extra.checksums)
 
 
-def recall_saved(record: Record, again: dict[Record, Array]) -> tuple[Any, ...]:
+def recall_saved(record: Record, again: dict[Record, Array]) -> Values:
     """``record.saved``, complete for its derivatives. ``again``: values that this pass has recomputed so far."""
     saved, n = list(record.saved), len(record.parents)
     for k in record.rule.must_save(needs_grad(record)):
@@ -248,7 +248,7 @@ def recompute(record: Record, again: dict[Record, Array]) -> Array:
     return (record.rule.operator or record.rule.compute)(*values)
 
 
-def _stale(record: Record, value: Any, what: str) -> str:
+def _stale(record: Record, value: Array, what: str) -> str:
     return (
         f"{record.node_name} was not kept, and cannot be computed again: {versions.writer_since(value, record.number)} "
         f"has overwritten {what} since. Write into a copy there, or leave the operation out of af.checkpointing."
@@ -317,7 +317,7 @@ def on_nodes(limit: int | None, hooks: bool = True) -> OpenRecord:
 
 def check_and_run_hooks(
     record: Record, g: Array, again: dict[Record, Array], with_hooks: bool
-) -> tuple[Array, tuple[Any, ...], Pair]:  # fmt: skip
+) -> tuple[Array, Values, Pair]:  # fmt: skip
     """What few records need before their row runs. Returns g, ``saved``, and the new pair (record, g)."""
     extra = record.extra
     if with_hooks and extra is not None and extra.hooks:
@@ -327,7 +327,7 @@ def check_and_run_hooks(
     return g, saved, (record, g)
 
 
-def as_nodes(record: Record, saved: Sequence[Any]) -> tuple[Any, ...]:
+def as_nodes(record: Record, saved: Sequence[Any]) -> Values:
     """``saved`` with nodes where gradients flow: the operands', and the record's own result."""
     saved = list(saved)
     for k, parent in enumerate((*record.parents, *[None] * (len(saved) - len(record.parents) - 1), record)):
@@ -355,7 +355,7 @@ def picks(n: int) -> Sequence[VJP]:
     return tuple([lambda g, sent, k=k: sent[k] for k in range(n)])
 
 
-def all_at_once(record: Record, g: Array, saved: tuple[Any, ...]) -> list[Any]:
+def all_at_once(record: Record, g: Array, saved: Values) -> list[Array]:
     """The contributions of a rule that computes all of them together, checked; None becomes zeros.
 
     The rule gets what it saved, and the record itself after it.

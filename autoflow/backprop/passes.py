@@ -11,18 +11,18 @@ import operator
 from collections.abc import Callable, Collection
 from contextvars import ContextVar, copy_context
 from itertools import repeat
-from typing import Any, TypeVar
 
 import numpy as np
 
-from ..backends.registry import NODE_TYPES
+from ..backends.registry import NODE_TYPES, Values
 from ..base.errors import GradientShapeError, SeedError, lost
 from ..base.modes import LEFT, announce, modes, switched
 from ..base.process import Lock, call_without_collector
+from ..base.types import T
 from ..nodes import versions
 from ..nodes.cuts import CONSTANTS, explain, name_before, taken_by, tell_of_constants
 from ..nodes.grads import add_gradients, as_gradient_like, cast_gradient, check_numbers, forget_grads
-from ..nodes.nodes import Array, NodeRole, VariableRole, constant_from, gradient_target, value_of
+from ..nodes.nodes import Array, NodeRole, Source, VariableRole, constant_from, gradient_target, value_of
 from ..nodes.rebinding import check_left, original_of, rebound
 from ..nodes.records import Record
 from ..program.callers import user_frame
@@ -32,10 +32,8 @@ from .opening import on_arrays, on_nodes, wrap_by_modes
 
 # ---------------------------------------------------------------- calls without NumPy's warnings
 
-T = TypeVar("T")
 
-
-def _numpys_switch() -> tuple[ContextVar[Any], Any] | None:
+def _numpys_switch() -> tuple[ContextVar[object], object] | None:
     """NumPy's context variable for the settings of ``np.errstate``, and its value when all warnings are off.
 
     It has no public name, but it shows up in the context in which a warning was switched off. None if it does not.
@@ -51,7 +49,7 @@ if SWITCH:
     variable, NOBODY = SWITCH
 
 
-def quietly(function: Callable[..., T], *arguments: Any) -> T:
+def quietly(function: Callable[..., T], *arguments: object) -> T:
     """``function(*arguments)``, without NumPy's warnings of infinity, NaN and division by zero.
 
     Measured: 0.2 µs, ``with np.errstate(all="ignore")`` 1.4. Ctrl-C leaves nothing switched off: Python does not look
@@ -70,7 +68,7 @@ def quietly(function: Callable[..., T], *arguments: Any) -> T:
 
 if SWITCH is None:  # another NumPy: the slow way
 
-    def quietly(function: Callable[..., T], *arguments: Any) -> T:
+    def quietly(function: Callable[..., T], *arguments: object) -> T:
         """``function(*arguments)`` under ``np.errstate(all="ignore")``."""
         with np.errstate(all="ignore"):
             return function(*arguments)
@@ -81,10 +79,11 @@ if SWITCH is None:  # another NumPy: the slow way
 
 LOCK = Lock()  # adding gradients may run code of the user (a node with hooks), which may run another pass
 DOUBLE, ONE = np.dtype(np.float64), np.float64(1.0)
+Stop = Collection[Source]  # where a pass ends
 LARGE_GRAPH = 10_000  # records; from here on it pays to pause Python's collector of cycles: docs/speed.md
 
 
-def backward(root: Any, seed: Array = None, *, create_graph: bool = False, keep_grads: bool | None = None) -> None:
+def backward(root: object, seed: Array = None, *, create_graph: bool = False, keep_grads: bool | None = None) -> None:
     """Carry dL/d(root) back to every node that ``root`` was computed from.
 
     Variables add up gradients in ``grad`` until ``zero_grad()``; operations keep the gradient of the last pass.
@@ -115,7 +114,7 @@ def backward(root: Any, seed: Array = None, *, create_graph: bool = False, keep_
 
 
 def set_gradients(
-    root: Any, record: Record, seed: Array, create_graph: bool, open_record: OpenRecord, extra_uses: dict[Record, int]
+    root: Array, record: Record, seed: Array, create_graph: bool, open_record: OpenRecord, extra_uses: dict[Record, int]
 ) -> None:
     """The pass, and what it leaves in ``.grad``. (When it returns, the pairs of a large pass are freed before the
     collector runs again: else it would scan them all.)"""
@@ -134,7 +133,7 @@ def set_gradients(
                 hook(holder)
 
 
-def new_gradients(pairs: list[Pair]) -> tuple[list[Any], list[Array]]:
+def new_gradients(pairs: list[Pair]) -> tuple[list[Source], list[Array]]:
     """The holders, and the new gradient of each: Variables accumulate theirs."""
     holders, new = [], []  # filled by hand: zip(*pairs) takes twice as long
     for holder, g in pairs:
@@ -150,12 +149,12 @@ def new_gradients(pairs: list[Pair]) -> tuple[list[Any], list[Array]]:
     return holders, new
 
 
-def add_nodes(old: Any, g: Array, dtype: Any) -> Any:
+def add_nodes(old: Array | None, g: Array, dtype: np.dtype) -> Array:
     """The same in a pass with ``create_graph``: the sum is part of the graph, whatever the mode."""
     return cast_gradient(g if old is None else add_gradients(old, g), dtype)
 
 
-def pull_back_nodes(seed: Array, *arguments: Any) -> list[Pair]:
+def pull_back_nodes(seed: Array, *arguments: object) -> list[Pair]:
     """:func:`pull_back` with ``create_graph``: each gradient has the dtype of its node, and memory of its own, so that
     a write into one is seen in no other, nor in the ``seed`` of the user. The Variables come first: where memory is
     shared, the copy is what an operation keeps."""
@@ -165,7 +164,7 @@ def pull_back_nodes(seed: Array, *arguments: Any) -> list[Pair]:
     return [(holder, versions.copy_if_shared(cast_gradient(g, holder.dtype), owners)) for holder, g in pairs]
 
 
-def start_of_pass(root: Any) -> Any:
+def start_of_pass(root: object) -> Source:
     """The record, or Variable, that a pass starts from."""
     if not isinstance(root, NodeRole):
         from .second_runs import codes_of_frame
@@ -183,7 +182,7 @@ def start_of_pass(root: Any) -> Any:
 
 
 def run_pass(
-    root: Any, seed: Array = None, *, create_graph: bool = False, stop: Collection[Any] = (), limit: int | None = -1
+    root: object, seed: Array = None, *, create_graph: bool = False, stop: Stop = (), limit: int | None = -1
 ) -> list[Pair]:
     """The engine's pass from ``root``: pairs (leaf, gradient), and (record, gradient) of at most ``limit`` elements."""
     record = start_of_pass(root)
@@ -194,7 +193,7 @@ def run_pass(
 
 
 def carry_back(
-    root: Any, record: Record, seed: Array, create_graph: bool, open_record: OpenRecord, stop: Collection[Any],
+    root: Array, record: Record, seed: Array, create_graph: bool, open_record: OpenRecord, stop: Stop,
     extra_uses: dict[Record, int],
 ) -> list[Pair]:  # fmt: skip
     """:func:`run_pass`, from the record of ``root``, whose graph was surveyed."""
@@ -206,7 +205,7 @@ def carry_back(
 
 
 def pull_back(
-    record: Record, g: Array, open_record: OpenRecord, add: Callable[[Any, Any], Any], stop: Collection[Any],
+    record: Record, g: Array, open_record: OpenRecord, add: Callable[[Array, Array], Array], stop: Stop,
     extra_uses: dict[Record, int],
 ) -> list[Pair]:  # fmt: skip
     """The engine's pass, and the hooks of leaves: of all Variables or, if there is a stop set, of those in it."""
@@ -227,7 +226,7 @@ def pull_back(
     return pairs
 
 
-def checked_seed(root: Any, seed: Array, create_graph: bool) -> Any:
+def checked_seed(root: Array, seed: Array, create_graph: bool) -> Array:
     """The seed in the shape and dtype of its root, in memory of its own; with ``create_graph`` a node as it is."""
     value, given = root._value, seed
     if seed is None:
@@ -257,7 +256,7 @@ def checked_seed(root: Any, seed: Array, create_graph: bool) -> Any:
     return value.dtype.type(seed) if not value.ndim and type(value) is np.ndarray else seed
 
 
-def send(record: Record, g: Array) -> tuple[Any, ...]:
+def send(record: Record, g: Array) -> Values:
     """``record(g)``: the contribution to each operand, in order; None where it is not needed."""
     recorded = isinstance(g, NodeRole)
     if not recorded:
@@ -271,7 +270,7 @@ def send(record: Record, g: Array) -> tuple[Any, ...]:
     if g.shape != record.shape:
         raise GradientShapeError(f"{record!r} needs a gradient of shape {record.shape}, not {g.shape}")
 
-    def pulled(pair: Pair) -> list[Any]:
+    def pulled(pair: Pair) -> list[Array]:
         g, vjps, saved, _ = wrap_by_modes((on_nodes if recorded else on_arrays)(-1, hooks=False))(pair)
         return [None if p is None else vjp(g, saved) for p, vjp in zip(record.parents, vjps, strict=True)]
 
@@ -279,7 +278,7 @@ def send(record: Record, g: Array) -> tuple[Any, ...]:
     return tuple([s.copy() if type(s) in NODE_TYPES else s for s in made])
 
 
-def zero_grad(node: Any) -> None:
+def zero_grad(node: Array) -> None:
     """Forget the gradient: ``node.grad`` is None again.
 
     Raises TypeError for ``w = w - lr * w.grad``, which is not a Variable any more.

@@ -37,7 +37,7 @@ from ..backends.duck_arrays import DuckArray
 from ..base.numbering import Kind
 from ..base.pytree import is_container, tree_leaves, tree_paths
 from ..base.transformed import FunctionOfFunction
-from ..nodes.nodes import Array, Holder, NodeRole, VariableRole, value_of
+from ..nodes.nodes import Array, ByName, NodeRole, Source, VariableRole, value_of
 from ..nodes.records import Record
 from ..nodes.versions import FreedArray
 from ..program.callers import is_foreign
@@ -113,11 +113,11 @@ class Globals:
     found : those that were there when the search met them.
     """
 
-    def __init__(self, scope: dict[str, Any], names: frozenset[str]) -> None:
+    def __init__(self, scope: ByName, names: frozenset[str]) -> None:
         self.scope, self.names = scope, names
         self.found = self.values()
 
-    def values(self) -> dict[str, Any]:
+    def values(self) -> ByName:
         """Their present values."""
         scope = self.scope
         return {name: scope[name] for name in in_order(self.names) if name in scope}
@@ -132,10 +132,10 @@ def in_order(names: frozenset[str]) -> list[str]:
 CACHE = type(functools.lru_cache(len))
 IN_C = (np.ufunc, type(np.sum))
 LEAVES = (types.ModuleType, types.FrameType, Globals, VariableRole, *IN_C, *GENERATORS)  # the search ends at them
-Referents = Callable[[Any], Iterable[Any]]
+Referents = Callable[[Any], Iterable[object]]
 
 
-def reachable(*roots: Any, referents_of: ByType | None = None, limit: int = LIMIT) -> list[Any]:
+def reachable(*roots: object, referents_of: ByType | None = None, limit: int = LIMIT) -> list[Any]:
     """The roots and all that can be reached from them: including arrays and nodes, except immutable objects. The
     globals of a function appear as :class:`Globals`, and so does, of a user's module that is an argument or an element,
     what any function names. ``referents_of``: for each type, how to find what its objects refer to."""
@@ -170,7 +170,7 @@ class ByType(dict[type, Any]):
         return decided
 
 
-def reachable_generators(*roots: Any) -> list[Any]:
+def reachable_generators(*roots: object) -> list[Any]:
     """NumPy's and Python's own generators, and those that can be reached from ``roots``."""
     return [x for x in reachable(*OWN, *roots) if isinstance(x, GENERATORS)]
 
@@ -208,12 +208,12 @@ def referents_by_type(kind: type) -> Referents:
     return lambda x: (type(x), *gc.get_referents(x)[:LIMIT])
 
 
-def constant(x: Any) -> Iterable[Any]:
+def constant(x: object) -> Iterable[object]:
     """For immutable objects: there is nothing to search."""
     return ()
 
 
-def nothing(x: Any) -> Iterable[Any]:
+def nothing(x: object) -> Iterable[object]:
     """For mutable objects that are noted but not searched further."""
     return ()
 
@@ -231,7 +231,7 @@ def of_functions(always: bool) -> Referents:
     """What functions refer to. The dict of a function without attributes counts only if it sets some, or ``always``:
     another function may set them."""
 
-    def find(x: Any) -> Iterable[Any]:
+    def find(x: Any) -> Iterable[object]:
         own = x.__dict__
         has_own = always or own or sets_attributes(x.__code__)
         found = [x.__closure__, x.__defaults__, x.__kwdefaults__, own if has_own else None]
@@ -247,7 +247,7 @@ def of_functions(always: bool) -> Referents:
 OF_FUNCTION = of_functions(True)
 
 
-def _of_cache(x: Any) -> Iterable[Any]:
+def _of_cache(x: Any) -> Iterable[object]:
     """What an ``lru_cache`` holds, but not its own dict: that and a list in C cannot be put back."""
     found = gc.get_referents(x)
     own = [v for v in found if type(v) is dict and v is not x.__dict__][-1]
@@ -299,7 +299,7 @@ def named_by(f: types.FunctionType) -> list[Globals]:
     return found
 
 
-def codes_of(*roots: Any) -> list[types.CodeType]:
+def codes_of(*roots: object) -> list[types.CodeType]:
     """The code of the functions that can be reached."""
     return [x.__code__ for x in reachable(*roots) if isinstance(x, types.FunctionType)]
 
@@ -379,7 +379,7 @@ def mark(x: Any) -> Any:
 class Fingerprint:
     """The sources and operations of one run."""
 
-    def __init__(self, roots: Sequence[Any], start: int, results: Any) -> None:
+    def __init__(self, roots: Sequence[Source], start: int, results: object) -> None:
         """``start``: the creation number before the run, so that the sources are what is older. ``results``: a tree."""
         self.sources, made = sources_and_made(roots, start)
         made.sort(key=lambda record: record.number)
@@ -390,7 +390,7 @@ class Fingerprint:
         self.paths, self.results = tree_paths(results), [mark(z) for z in tree_leaves(results)]
         self.flows = [root is not None for root in roots]
 
-    def add(self, record: Holder) -> None:
+    def add(self, record: Source) -> None:
         """One operation, or a Variable that the run has made."""
         if isinstance(record, VariableRole):
             self.steps.append(hash(("variable", mark(record._value))))
@@ -427,7 +427,7 @@ class Fingerprint:
         return ""
 
 
-def sources_and_made(roots: Sequence[Any], start: int) -> tuple[list[Any], list[Any]]:
+def sources_and_made(roots: Iterable[Source], start: int) -> tuple[list[Source], list[Source]]:
     """The Variables and records from before ``start`` from which ``roots`` were computed, and those made since."""
     found, made = [], []
     waiting = list(dict.fromkeys([root for root in roots if root is not None]))

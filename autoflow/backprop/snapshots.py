@@ -50,14 +50,14 @@ from ..base.errors import InPlaceError
 from ..base.numbering import KINDS, MOST
 from ..base.process import Lock, finally_, hidden_before, hidden_threads
 from ..base.transformed import FunctionOfFunction
-from ..base.types import Array
+from ..base.types import Array, ByName
 from ..nodes import versions
 from ..nodes.nodes import NodeRole, VariableRole, current_record
 from ..nodes.records import Record
 from ..program.callers import is_foreign, of_library
 from ..table import blocks
 from . import second_runs
-from .hooks import hooks_of
+from .hooks import Hook, hooks_of
 
 # These have nothing to note themselves.
 SILENT = (types.ModuleType, FunctionOfFunction, DuckArray, *second_runs.IN_C)
@@ -67,7 +67,7 @@ GRADIENT = ("_raw_grad", "_shown_grad", "_name")  # slots of a node that a pass 
 OF_VARIABLES = ("_value", "_number", "_live", *GRADIENT)
 OF_NODES = ("__class__", "_value", "_operand", "_record", "_view", "_number", "_count", *GRADIENT)
 OF_FUNCTIONS = ("__code__", "__defaults__", "__kwdefaults__")
-MISSING: Any = object()
+MISSING = object()
 NOTHING = nullcontext()
 HOSTS = {"idlelib", "debugpy", "pydevd", "_pydevd_bundle", "_pydev_bundle"}  # they may lie beside Python
 
@@ -83,7 +83,7 @@ class Lens(NamedTuple):
 class Snapshot:
     """The state of all that can be reached from ``roots``; :meth:`restore` puts it back, as often as wanted."""
 
-    def __init__(self, *roots: Any) -> None:
+    def __init__(self, *roots: object) -> None:
         self.notes: list[tuple[Lens, Any, Any]] = []  # how, where, what
         self.large: list[np.ndarray] = []
         self.iterators: list[tuple[Any, Any, list[Any]]] = []
@@ -102,7 +102,7 @@ class Snapshot:
         if type(x).__module__ != "_io" or (not x.closed and x.seekable()):
             self.iterators.append((x, position_of(x), gc.get_referents(x)))
 
-    def note_attributes(self, x: Any, slots: list[str], how: Lens | None = None) -> None:
+    def note_attributes(self, x: object, slots: list[str], how: Lens | None = None) -> None:
         """Note the attributes of any other object, and of one of a class that is derived from a kind of container,
         generator ... also what that kind has."""
         if how is not None:
@@ -112,7 +112,7 @@ class Snapshot:
         for slot in slots:
             self.keep(SLOT, (x, slot))
 
-    def keep(self, kind: Lens, place: Any) -> None:
+    def keep(self, kind: Lens, place: object) -> None:
         """Note the state of a place."""
         self.notes.append((kind, place, kind.read(place)))
 
@@ -134,7 +134,7 @@ class Snapshot:
         self.left -= size if (has_room := size <= self.left) else 0
         return has_room
 
-    def note_node(self, x: Any) -> None:
+    def note_node(self, x: NodeRole) -> None:
         """Note what a node from outside remembers, its hooks and its numbers."""
         record, value = None, x._value
         if not isinstance(x, VariableRole):
@@ -218,7 +218,7 @@ def note_of(kind: type) -> Callable[[Snapshot, Any], None] | None:
     return partial(Snapshot.note_attributes, slots=slots_of(kind))
 
 
-def type_of(place: Any) -> str:
+def type_of(place: object) -> str:
     """The type of object that was written into: the owner of a slot, an array, ..."""
     if isinstance(place, second_runs.GENERATORS):
         return "random generator"
@@ -315,7 +315,7 @@ def refill_bytes(x: Any, state: bytes) -> None:
     memoryview(x).cast("B")[:] = state
 
 
-def cell_value(x: types.CellType) -> Any:
+def cell_value(x: types.CellType) -> object:
     """The content of a cell."""
     try:
         return x.cell_contents
@@ -323,7 +323,7 @@ def cell_value(x: types.CellType) -> Any:
         return MISSING
 
 
-def refill_names(x: second_runs.Globals, state: dict[str, Any]) -> None:
+def refill_names(x: second_runs.Globals, state: ByName) -> None:
     """Restore the globals that code names."""
     for name in x.names:
         if name in state:
@@ -332,14 +332,14 @@ def refill_names(x: second_runs.Globals, state: dict[str, Any]) -> None:
             x.scope.pop(name, None)
 
 
-def refill_class(x: type, state: dict[str, Any]) -> None:
+def refill_class(x: type, state: ByName) -> None:
     """Restore the attributes of a user's class."""
     for name in {*vars(x), *state}:
         if vars(x).get(name, MISSING) is not state.get(name, MISSING):
             setattr(x, name, state[name]) if name in state else delattr(x, name)
 
 
-def refill_slot(place: tuple[Any, str], state: list[Any]) -> bool:
+def refill_slot(place: tuple[object, str], state: list[Any]) -> bool:
     """Restore an attribute that is a slot, or the variable of an outer function."""
     with suppress(AttributeError):  # read-only
         object.__delattr__(*place) if state[0] is MISSING else object.__setattr__(*place, state[0])
@@ -347,25 +347,25 @@ def refill_slot(place: tuple[Any, str], state: list[Any]) -> bool:
     return False
 
 
-def slots_of_node(x: Any) -> tuple[str, ...]:
+def slots_of_node(x: object) -> tuple[str, ...]:
     """What a function may change of a node, or of its record."""
     return GRADIENT if type(x) is Record else OF_VARIABLES if isinstance(x, VariableRole) else OF_NODES
 
 
-def refill_hooks(x: Any, state: dict[str, dict[int, Any]]) -> None:
+def refill_hooks(x: object, state: dict[str, dict[int, Hook]]) -> None:
     """Restore the hooks of a Variable or a record."""
     for when, table in hooks_of(x).items():
         refill_mapping(table, state.get(when, {}))
 
 
-def refill_attributes(x: Any, state: tuple[dict[str, Any], dict[str, Any]]) -> None:
+def refill_attributes(x: Any, state: tuple[ByName, ByName]) -> None:
     """Restore the dict of an object's attributes, which may have been replaced, and what is in it."""
     if x.__dict__ is not state[0]:
         x.__dict__ = state[0]
     refill_mapping(*state)
 
 
-def refill_named(names: tuple[str, ...], x: Any, state: Iterable[Any]) -> None:
+def refill_named(names: tuple[str, ...], x: object, state: Iterable[object]) -> None:
     """Restore the attributes of these names."""
     for name, value in zip(names, state, strict=True):
         refill_slot((x, name), [value])
@@ -419,9 +419,8 @@ FLAG = Lens(versions.is_writeable, refill_flag, operator.is_)
 ARRAY = Lens(lambda x: x, refill_array, same_numbers)
 DICT = Lens(lambda x: dict(dict.items(x)), refill_mapping, same_objects)
 ATTRIBUTES = Lens(
-    lambda x: (vars(x), dict(vars(x))), refill_attributes,
-    lambda a, b: a[0] is b[0] and same_objects(a[1], b[1]),
-)  # fmt: skip
+    lambda x: (vars(x), dict(vars(x))), refill_attributes, lambda a, b: a[0] is b[0] and same_objects(a[1], b[1])
+)
 CLASS = Lens(lambda x: dict(vars(x)), refill_class, same_objects)
 DECIMAL = Lens(operator.methodcaller("__reduce__"), lambda x, state: x.__init__(*state[1]), operator.eq)
 NODE = Lens(lambda x: [getattr(x, slot, MISSING) for slot in slots_of_node(x)],
@@ -470,7 +469,7 @@ def is_iterator(kind: type) -> bool:
     return (in_c and hasattr(kind, "__next__")) or hasattr(kind, "qsize")
 
 
-def position_of(x: Any) -> Any:
+def position_of(x: Any) -> object:
     """The position of an iterator: a value that changes when it moves on; None where it is that of an inner one, and a
     new object, which equals no other, where it cannot be seen."""
     if isinstance(x, types.GeneratorType):

@@ -41,7 +41,7 @@ class Trial(Snapshot):
         (``(x > 0) is np.True_``).
     """
 
-    def __init__(self, f: Any, *others: Any) -> None:
+    def __init__(self, f: object, *others: object) -> None:
         self.notes, self.large, self.iterators, self.kinds, self.is_whole = [], [], [], {}, True
         rest = [x for x in others if not is_end(x) or type(x) is np.bool_]
         self.codes, words, found = look(f, *rest) if rest else look_again(f) or look(f)
@@ -58,7 +58,7 @@ class Trial(Snapshot):
                 note(self, x)
 
 
-def value_key(x: Any) -> Any:
+def value_key(x: Any) -> tuple[type, object]:
     """The key of a value that a function finds: in full where it may decide what the function does."""
     kind = type(x)
     return kind, x if kind in DECIDING else hasattr(kind, "dtype") and (getattr(x, "shape", None), x.dtype)
@@ -70,7 +70,7 @@ def value_key(x: Any) -> Any:
 class Outlook(NamedTuple):
     """What functions reach."""
 
-    codes: tuple[Any, ...]  # see Trial
+    codes: tuple[object, ...]  # see Trial
     words: frozenset[str]  # those that words_of finds, and those that texts and truth values are that they find; and
     # "quiet": no random numbers are drawn but where these words say so
     found: list[Any]  # what there is to note
@@ -80,8 +80,8 @@ def look(*roots: Any) -> Outlook:
     """The outlook from there, by a search."""
     others: list[Any] = []
     functions: list[types.FunctionType] = []
-    codes: list[Any] = []
-    held: list[Any] = []  # values that functions find, which may decide what they do
+    codes: list[object] = []
+    held: list[object] = []  # values that functions find, which may decide what they do
     for x in second_runs.reachable(*roots, referents_of=OF_USERS, limit=SEARCHED):
         kind = type(x)
         if kind is types.FunctionType:
@@ -115,7 +115,7 @@ def look(*roots: Any) -> Outlook:
 SEEN: dict[types.CodeType, Any] = {}  # code of a plain function -> what was found there: see look_again
 
 
-def look_again(f: Any) -> Outlook | None:
+def look_again(f: object) -> Outlook | None:
     """The outlook from a plain function, if it is as it was last time; else None."""
     seen = SEEN.get(f.__code__) if type(f) is types.FunctionType else None
     if seen is None:
@@ -147,7 +147,7 @@ class View:
         return f.__kwdefaults__ is None and all(map(operator.is_, values_of(f), before))
 
 
-def values_of(f: types.FunctionType) -> list[Any]:
+def values_of(f: types.FunctionType) -> list[object]:
     """The values of the globals that a function names (MISSING: there is none), and of variables of outer functions."""
     scope = f.__globals__
     return [scope.get(name, MISSING) for name in names_in(f.__code__)] + [*map(cell_value, f.__closure__ or ())]

@@ -17,6 +17,7 @@ from types import FunctionType, ModuleType
 from typing import Any, NoReturn
 
 from .spellings import no_attribute
+from .types import ByName, T
 
 
 def owners(table: dict[str, str]) -> dict[str, str]:
@@ -103,7 +104,7 @@ class Moved:
     """
 
     @classmethod
-    def find_spec(cls, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+    def find_spec(cls, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
         """The name of a module of :data:`MOVED`, or of one inside such a package."""
         moved = name.startswith("autoflow.") and new_name(name.partition(".")[2])
         return ModuleSpec(name, cls()) if moved else None  # type: ignore[arg-type]
@@ -127,7 +128,7 @@ def new_name(name: str) -> str:
     return MOVED.get(name) or (f"{MOVED[package]}.{inside}" if dot and package in MOVED else "")
 
 
-def load_package(name: str, message: str) -> Any:
+def load_package(name: str, message: str) -> ModuleType:
     """The module of this name; if it is not installed, an ImportError with the ``message``, which says what to do."""
     try:
         return importlib.import_module(name)
@@ -135,7 +136,7 @@ def load_package(name: str, message: str) -> Any:
         raise ImportError(message) from error
 
 
-def show_bar(steps: Iterable[Any], *, plain: bool = False, **how: Any) -> Any:
+def show_bar(steps: Iterable[T], *, plain: bool = False, **how: object) -> Iterable[T]:
     """``steps``, with a progress bar where tqdm is there to draw one. ``plain``: as text, which every notebook shows,
     and without a thread, since browsers have no threads."""
     try:
@@ -155,7 +156,7 @@ def list_public(public: Iterable[str]) -> Callable[[], list[str]]:
     return lambda: sorted(public)
 
 
-def publish(names: dict[str, Any], public: Iterable[str]) -> None:
+def publish(names: ByName, public: Iterable[str]) -> None:
     """Let the classes and functions of a package say that they are the package's, wherever they are written: pickles
     and ``help()`` name the place that stays. ``names``: the package's ``globals()``."""
     names["__dir__"] = list_public(public)

@@ -11,27 +11,26 @@ import copy
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, overload
 
 from .lazy import later
 from .numbering import now
 from .process import Lock, finally_
 from .transformed import FunctionOfFunction
-from .types import BatchLayer
+from .types import AnyFunction, Array, BatchLayer, ByName, DTypeLike, F, T
 
 # ---------------------------------------------------------------- switches: one frozen Modes, and how it is changed
 
-T = TypeVar("T")
-F = TypeVar("F", bound=Callable[..., Any])
-
 
 WATCHED = ("scipy", "sklearn", "statsmodels", "numpy.polynomial")
+Listeners: TypeAlias = tuple[Callable[[Any], None], ...]
+Blocks: TypeAlias = "tuple[tuple[switched, Modes], ...]"
 # Arrays of ``array += node``, whatever blocks are left meanwhile: see nodes/rebinding.py.
-LEFT: list[tuple[Any, str, int, Any]] = []
+LEFT: list[tuple[Callable[[], Any], str, int, Callable[[], object] | None]] = []
 TRUE, OTHER, TAKEN = 1, 7, 31  # of ``shadow``: see ``nodes/nodes.py:shadow_of``; the last one also for ``float(x)``
 
 
@@ -63,21 +62,21 @@ class Modes:
     watched: tuple[str, ...] = WATCHED  # packages; see transforms/monitoring.py
     threads: int = 0  # how many compute large arrays; 0: see table/blocks.py
     source: bool = True  # do records know where in the program they were made? See program/places.py
-    scope: tuple[tuple[str, int, Any], ...] = ()  # the named blocks around us: name, number of the entering, place
-    listeners: tuple[Callable[[Any], None], ...] = ()  # called with every operation that is recorded
-    events: Callable[[str, Any, Any], None] | None = None  # called with what happens in training, see announce
+    scope: tuple[tuple[str, int, object], ...] = ()  # the named blocks around us: name, number of the entering, place
+    listeners: Listeners = ()  # called with every operation that is recorded
+    events: Callable[[str, object, Any], None] | None = None  # called with what happens in training, see announce
     left: bool = False  # does LEFT hold something that has not been reported yet?
     anomaly: bool = False  # look for NaN and infinity, forward (by a listener) and backward
     safe_masking: bool = False  # in backward passes 0 · inf = 0, see backprop/anomaly.py
     # In the second run of a checkpointed function the number before it, in a part of the data -1. Statistics stay then.
     repeating: int = 0
     shadow: Any = 0  # in a proof its Shadow: see transforms/shadow.py
-    autocast: Any = None  # the dtype in which products are computed, see forward/mixed_precision.py
+    autocast: DTypeLike = None  # the dtype in which products are computed, see forward/mixed_precision.py
     wrap_open_record: Any = None  # around ``open_record`` of backward passes: by af.compile and af.vmap
     apart: int = 0  # in a user's function of plain arrays: the number at its start; older nodes are from outside
     layer: BatchLayer | None = None  # the innermost af.vmap that is running, see batching/batched.py
-    own_memory: Any = None  # makes an array that will be filled: by af.compile and af.vmap, of arrays of theirs
-    blocks: tuple[tuple[Any, Any], ...] = field(default=(), compare=False, repr=False)  # open: (block, modes before it)
+    own_memory: Callable[[Array], Array] | None = None  # makes an array to be filled: by af.compile and af.vmap
+    blocks: Blocks = field(default=(), compare=False, repr=False)  # open: (block, modes before it)
     fast_path_limit: int = field(init=False)  # up to that size the fast path may record by itself; -1 where it may not
     is_looked_at: bool = field(init=False)  # does somebody ask where operations were made?
     deeper: Modes | None = field(init=False, compare=False, repr=False)  # those of the last transform in here
@@ -94,7 +93,7 @@ class Modes:
 SWITCHES = {f.name for f in fields(Modes) if f.init}
 
 
-def replace(before: Modes, **changes: Any) -> Modes:
+def replace(before: Modes, **changes: object) -> Modes:
     """A copy with other switches: ``dataclasses.replace`` in a fifth of its 4 µs, which each transform waits for."""
     if not changes.keys() <= SWITCHES:
         raise TypeError(f"there is no switch {min(changes.keys() - SWITCHES)!r}")
@@ -111,10 +110,10 @@ modes = MODES.get
 
 
 @contextmanager
-def switched_elsewhere(shadow: int, listeners: tuple[Callable[[Any], None], ...]) -> Iterator[None]:
+def switched_elsewhere(shadow: int, listeners: Listeners) -> Iterator[None]:
     """In the block, threads without switches of their own have these, with more listeners; this one has its own."""
 
-    def change(shadow: int, add: tuple[Any, ...], drop: tuple[Any, ...]) -> None:
+    def change(shadow: int, add: Listeners, drop: Listeners) -> None:
         with CHANGING:
             listeners = tuple([x for x in (*DEFAULT.listeners, *add) if x not in drop])
             vars(DEFAULT).update(shadow=shadow, listeners=listeners)
@@ -125,7 +124,7 @@ def switched_elsewhere(shadow: int, listeners: tuple[Callable[[Any], None], ...]
         yield
 
 
-def announce(event: str, who: Any, variables: Any) -> None:
+def announce(event: str, who: object, variables: Iterable[object]) -> None:
     """Tell the doctor, if it watches, what has happened to Variables: backward, clip, step or clear."""
     if (listener := modes().events) is not None:
         listener(event, who, variables)
@@ -139,10 +138,10 @@ class switched:  # noqa: N801 - used like a function
 
     place: tuple[Any, int] = (None, -1)  # code and instruction of the user's that has made it, as far as it is noted
 
-    def __init__(self, **changes: Any) -> None:
+    def __init__(self, **changes: object) -> None:
         self.changes = changes
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> ByName:
         """The state for copies and pickles, without the place of creation, which means nothing elsewhere."""
         return {name: value for name, value in vars(self).items() if name != "place"}
 
@@ -182,7 +181,7 @@ class switched:  # noqa: N801 - used like a function
             if LEFT:
                 MODES.set(replace(before, left=True))
 
-    def close_between(self, blocks: tuple[tuple[Any, Any], ...]) -> None:
+    def close_between(self, blocks: Blocks) -> None:
         """Leave a block in which others were entered that are still open, as generators that take turns do: undo its
         changes, and theirs stay. A block that was entered elsewhere (another thread or task) changes nothing here."""
         place = next((k for k in reversed(range(len(blocks))) if blocks[k][0] is self), None)
@@ -193,7 +192,7 @@ class switched:  # noqa: N801 - used like a function
             now = block.inside(now)
         MODES.set(now)
 
-    def changes_to(self, before: Modes) -> dict[str, Any]:
+    def changes_to(self, before: Modes) -> ByName:
         """The switches that change inside the block, given those outside."""
         return self.changes
 
@@ -237,7 +236,7 @@ class transforming(switched):  # noqa: N801 - used like a function
                 vars(before)["deeper"] = known
         return known
 
-    def changes_to(self, before: Modes) -> dict[str, Any]:
+    def changes_to(self, before: Modes) -> ByName:
         """One level more. Places are for those who look: later calls of a transform do without."""
         return {"recording": True, "depth": before.depth + 1, "source": before.source and before.is_looked_at}
 
@@ -246,7 +245,7 @@ class apart(switched):  # noqa: N801 - used like a function
     """The block in which a user's function gets plain arrays: transforms around it are not its own, so those inside
     return plain arrays, and refuse nodes from outside, which would get no gradient."""
 
-    def changes_to(self, before: Modes) -> dict[str, Any]:
+    def changes_to(self, before: Modes) -> ByName:
         """Older nodes are from outside from now on."""
         return {"depth": 0, "apart": now() if before.recording else 0}
 
@@ -259,7 +258,7 @@ class SwitchedFunction(FunctionOfFunction):
         return self.how["block"].call(self.f, *args, **options)
 
 
-def in_pieces(block: switched, function: Callable[..., Any]) -> Callable[..., Any]:
+def in_pieces(block: switched, function: AnyFunction) -> AnyFunction:
     """A generator function in whose body the switches hold, from each step to the next yield."""
 
     @functools.wraps(function)
@@ -343,11 +342,11 @@ def enable_grad(function: Any = None) -> Any:
 class listening(switched):  # noqa: N801 - used like a function
     """``with listening(f):`` calls ``f(node)`` for every operation that is recorded in the block."""
 
-    def __init__(self, listener: Callable[[Any], None], **changes: Any) -> None:
+    def __init__(self, listener: Callable[[Any], None], **changes: object) -> None:
         super().__init__(**changes)
         self.listener = listener
 
-    def changes_to(self, before: Modes) -> dict[str, Any]:
+    def changes_to(self, before: Modes) -> ByName:
         """Add one listener."""
         return {"listeners": (*before.listeners, self.listener), **self.changes}
 
@@ -356,7 +355,7 @@ class switched_at_once(switched):  # noqa: N801 - as the others
     """Switches that change at once, and until the end of the block if used with ``with``; a decorator leaves the
     caller's alone."""
 
-    def __init__(self, **changes: Any) -> None:
+    def __init__(self, **changes: object) -> None:
         super().__init__(**changes)
         new = self.changes_to(modes())
         self.outside = {name: getattr(modes(), name) for name in new}
@@ -412,7 +411,7 @@ CHANGED: dict[str, Callable[[Any, bool], None]] = {}
 CAPTURED: list[Callable[..., None]] = []
 
 
-def tell(changes: dict[str, Any], outside: bool) -> None:
+def tell(changes: ByName, outside: bool) -> None:
     """Call the listeners in :data:`CHANGED` for these options."""
     for name in CHANGED.keys() & changes:
         CHANGED[name](changes[name], outside)
@@ -421,14 +420,14 @@ def tell(changes: dict[str, Any], outside: bool) -> None:
 class preset(switched_at_once):  # noqa: N801 - used like a function
     """``af.options(preset="classroom")``: several switches at once; with ``with`` until the end of the block."""
 
-    def __init__(self, name: str, **changes: Any) -> None:
+    def __init__(self, name: str, **changes: object) -> None:
         if name not in PRESETS:
             raise ValueError(f"there is no preset {name!r}; there are {', '.join(PRESETS)}")
         self.name = name
         tell({**PRESETS[name], **changes}, False)
         super().__init__(**changes)
 
-    def changes_to(self, before: Modes) -> dict[str, Any]:
+    def changes_to(self, before: Modes) -> ByName:
         """The preset, and the options given besides it."""
         look = later("check_operation")  # the listener of af.detect_anomaly()
         others = tuple([listener for listener in before.listeners if listener is not look])

@@ -15,20 +15,18 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from .transformed import FunctionOfFunction
+from .types import AnyFunction, F, T
 
 # ---------------------------------------------------------------- the collector of cycles, and the allocator
 
-F = TypeVar("F", bound=Callable[..., Any])
-T = TypeVar("T")
-
 
 @contextmanager
-def finally_(undo: Callable[..., Any], *args: Any) -> Iterator[None]:
+def finally_(undo: AnyFunction, *args: object) -> Iterator[None]:
     """After the block ``undo(*args)``; once more if Ctrl-C comes before it is done."""
     try:
         try:

@@ -11,15 +11,17 @@ import copy
 import dataclasses
 import functools
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
+from .types import AnyFunction, Array, Shape
+
 OBJECT = np.dtype(object)
 
 
-def is_container(x: Any) -> bool:
+def is_container(x: object) -> bool:
     """Is ``x`` taken apart? (Sets have no order, and other classes no fields that we know of; an array that is written
     as a dataclass, as Zarr's is, is an array.)"""
     kind = type(x)
@@ -30,7 +32,7 @@ def is_container(x: Any) -> bool:
     return hasattr(kind, "__dataclass_fields__") and not hasattr(x, "__array__")  # is_dataclass(x), in a fifth of it
 
 
-def is_number(x: Any) -> bool:
+def is_number(x: object) -> bool:
     """Can a gradient flow to this leaf? Numbers and arrays of numbers; not booleans, text, functions or None.
 
     >>> is_number(2), is_number(np.ones(2)), is_number(True), is_number("relu"), is_number(None)
@@ -49,8 +51,7 @@ def kind_of(x: Any, of_object: Callable[[Any], Any] = type) -> Any:
         return x
     if kind is tuple or kind is list:
         return tuple([
-            (v.shape, v.dtype) if type(v) is np.ndarray and v.dtype is not OBJECT else kind_of(v, of_object)
-            for v in x
+            (v.shape, v.dtype) if type(v) is np.ndarray and v.dtype is not OBJECT else kind_of(v, of_object) for v in x
         ])  # fmt: skip
     if kind is dict:
         return tuple([(k, kind_of(v, of_object)) for k, v in x.items()])
@@ -70,14 +71,14 @@ def children(tree: Any) -> list[tuple[str, Any]]:
     return [(f".{field.name}", getattr(tree, field.name)) for field in dataclasses.fields(tree)]
 
 
-def branches(tree: Any) -> Any:
+def branches(tree: Any) -> Collection[Any]:
     """The children alone: without the texts, which take longer to build than everything else here."""
     if isinstance(tree, (list, tuple)):
         return tree
     return tree.values() if isinstance(tree, dict) else [getattr(tree, f.name) for f in dataclasses.fields(tree)]
 
 
-def tree_leaves(tree: Any) -> list[Any]:
+def tree_leaves(tree: object) -> list[Any]:
     """All leaves, in order.
 
     >>> tree_leaves({"w": [1.0, 2.0], "b": (3.0, "text")})
@@ -94,7 +95,7 @@ def tree_leaves(tree: Any) -> list[Any]:
     return found
 
 
-def tree_paths(tree: Any, start: str = "") -> list[str]:
+def tree_paths(tree: object, start: str = "") -> list[str]:
     """How each leaf is reached, in the order of :func:`tree_leaves`.
 
     >>> tree_paths({"w": [1.0, 2.0], "b": 3.0}, "p")
@@ -105,7 +106,7 @@ def tree_paths(tree: Any, start: str = "") -> list[str]:
     return [path for step, child in children(tree) for path in tree_paths(child, start + step)]
 
 
-def entries(tree: Any) -> list[tuple[str, Any]]:
+def entries(tree: object) -> list[tuple[str, Any]]:
     """All containers and leaves, the outer ones first, each with the text of its access in its container; and all
     attributes. What is in a container that is there twice, or in itself, comes once.
 
@@ -121,7 +122,7 @@ def entries(tree: Any) -> list[tuple[str, Any]]:
     return found
 
 
-def watched(tree: Any) -> Callable[[], bool]:
+def watched(tree: object) -> Callable[[], bool]:
     """A function that says whether the containers still hold the same objects in the same places.
 
     >>> tree = {"w": [1.0, 2.0]}
@@ -134,7 +135,7 @@ def watched(tree: Any) -> Callable[[], bool]:
     return lambda: [(step, id(x)) for step, x in entries(tree)] == [(step, id(x)) for step, x in before]
 
 
-def tree_flatten(tree: Any) -> tuple[list[Any], Any]:
+def tree_flatten(tree: object) -> tuple[list[Any], Any]:
     """The leaves, and the structure: the same containers without leaves, for :func:`tree_unflatten`.
 
     >>> leaves, structure = tree_flatten({"w": [1.0, 2.0], "b": 3.0})
@@ -191,7 +192,7 @@ def fill_containers(tree: Any, new: Iterator[Any]) -> Any:
     return other
 
 
-def tree_map(f: Callable[..., Any], tree: Any, *others: Any) -> Any:
+def tree_map(f: AnyFunction, tree: Any, *others: Any) -> Any:
     """The same containers with ``f(leaf)`` in place of each leaf; with several trees, ``f`` takes a leaf of each.
 
     Containers are lists, tuples, dicts and dataclasses. Raises TypeError if the trees do not have the same containers.
@@ -208,7 +209,7 @@ def tree_map(f: Callable[..., Any], tree: Any, *others: Any) -> Any:
     return tree_unflatten(tree, [f(*parts) for parts in every])
 
 
-def tree_reduce(f: Callable[[Any, Any], Any], tree: Any, start: Any = END) -> Any:
+def tree_reduce(f: Callable[[Any, Any], Any], tree: Any, start: object = END) -> Any:
     """``f`` applied to all leaves, two at a time, from the first to the last: f(f(a, b), c).
 
     start : a value before the first leaf. Without it, raises TypeError if there are no leaves.
@@ -223,7 +224,7 @@ def tree_reduce(f: Callable[[Any, Any], Any], tree: Any, start: Any = END) -> An
     return functools.reduce(f, leaves) if start is END else functools.reduce(f, leaves, start)
 
 
-def tree_ravel(tree: Any) -> tuple[Any, Callable[[Any], Any]]:
+def tree_ravel(tree: object) -> tuple[Array, Callable[[Array], Any]]:
     """All numbers of a tree in one vector, and the function that turns such a vector into a tree again.
 
     Both can be differentiated; this is how functions of trees are given to ``scipy.optimize``. The vector has the
@@ -247,7 +248,7 @@ def tree_ravel(tree: Any) -> tuple[Any, Callable[[Any], Any]]:
     return vector, functools.partial(tree_of_vector, structure, places)
 
 
-def tree_of_vector(structure: Any, places: list[tuple[int, Any, Any]], vector: Any) -> Any:
+def tree_of_vector(structure: object, places: list[tuple[int, Shape, np.dtype]], vector: Array) -> Any:
     """The tree that :func:`tree_ravel` made a vector of: the same structure, its numbers from ``vector``.
 
     structure : the tree, without its numbers. places : which leaf each array of them is, its shape and its dtype.
@@ -263,7 +264,7 @@ def tree_of_vector(structure: Any, places: list[tuple[int, Any, Any]], vector: A
     return tree_unflatten(structure, leaves)
 
 
-def parts_like(tree: Any, like: Any) -> list[Any] | None:
+def parts_like(tree: object, like: object) -> list[Any] | None:
     """What ``tree`` has at the places of the leaves of ``like``, in order; None if its containers are others. In the
     place of an array there may be a list.
 

@@ -14,22 +14,21 @@ import zipfile
 import zlib
 from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import Any, BinaryIO
+from types import ModuleType
+from typing import BinaryIO
 
 import numpy as np
 
 from .errors import StateError
 from .lazy import load_package
-from .types import Array
+from .types import AnyFunction, Array, ByName
 
 read_array: Callable[..., Array] = np.lib.format.read_array  # older versions of NumPy do not say what it takes
 SAFETENSORS = ".safetensors"
 CHECKSUM = "autoflow.crc32"  # npz has checksums of its own, safetensors has none: ours is a line of its header
 
 
-def check_state(
-    who: str, own: dict[str, Array], given: dict[str, Any], sizes: Collection[str] = ()
-) -> dict[str, Array]:
+def check_state(who: str, own: dict[str, Array], given: ByName, sizes: Collection[str] = ()) -> dict[str, Array]:
     """``given`` as arrays, if it has exactly the entries of ``own``, of their shapes, with numbers that their dtypes
     can hold. Arrays that are one in ``own`` must be equal. ``sizes`` are entries that must be finite and at least 0.
 
@@ -69,7 +68,7 @@ def check_state(
     return arrays
 
 
-def fits(x: Array, dtype: Any) -> bool:
+def fits(x: Array, dtype: np.dtype) -> bool:
     """Can this dtype hold all numbers of x: none becomes infinite, no integer or text changes?"""
     if np.can_cast(x.dtype, dtype):
         return True
@@ -156,7 +155,7 @@ def write_arrays(file: BinaryIO, state: dict[str, Array], suffix: str) -> None:
             archive.writestr(name + ".npy", entry.getvalue())  # at once: an open entry would hide Ctrl-C's exception
 
 
-write_array: Any = np.lib.format.write_array  # which some versions of NumPy do not type
+write_array: AnyFunction = np.lib.format.write_array  # which some versions of NumPy do not type
 
 
 def read_arrays(file: BinaryIO, suffix: str) -> dict[str, Array]:
@@ -187,7 +186,7 @@ def checksum(arrays: dict[str, Array]) -> int:
     return total
 
 
-def safetensors() -> Any:
+def safetensors() -> ModuleType:
     """The package that reads and writes this format."""
     return load_package(
         "safetensors.numpy",

@@ -140,7 +140,7 @@ class Spelling:
     def __init__(self, name: str, section: str) -> None:
         self.name, self.section = name, section
 
-    def __get__(self, node: Any, kind: type) -> Any:
+    def __get__(self, node: object, kind: type) -> NoReturn:
         here = of_node(self.name) if self.section == "x" else tables()[self.section][self.name]
         text = f"{kind.__name__!r} object has no attribute {self.name!r}: here it is {here}"
         raise AttributeError(text, name=None, obj=None)

@@ -10,9 +10,10 @@ import copy
 import functools
 import sys
 import types
-from collections.abc import Callable
 from operator import attrgetter
-from typing import Any
+from typing import Any, Self
+
+from .types import AnyFunction, ByName, Values
 
 
 class FunctionOfFunction:
@@ -21,10 +22,10 @@ class FunctionOfFunction:
     how : the options that ``__call__`` of the subclass works with.
     """
 
-    f: Callable[..., Any]
-    how: dict[str, Any]
+    f: AnyFunction
+    how: ByName
 
-    def __init__(self, f: Callable[..., Any], how: dict[str, Any]) -> None:
+    def __init__(self, f: AnyFunction, how: ByName) -> None:
         functools.update_wrapper(self, f)
         self.f, self.how = f, how
 
@@ -32,23 +33,23 @@ class FunctionOfFunction:
         """Call the transformed function; subclasses define it."""
         raise NotImplementedError
 
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
+    def __get__(self, instance: object, owner: object = None) -> Self | types.MethodType:
         return self if instance is None else types.MethodType(self, instance)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> str | Values:
         return public_name(self, sys._getframe(1)) or (type(self), (self.f, self.how))
 
-    def __copy__(self) -> Any:
+    def __copy__(self) -> Self:
         return type(self)(self.f, self.how)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return type(self)(copy.deepcopy(self.f, memo), self.how)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {getattr(self, '__qualname__', self.f)}>"
 
 
-def public_name(x: Any, asking: types.FrameType) -> str:
+def public_name(x: object, asking: types.FrameType) -> str:
     """The name under which its module has ``x``, as it does a decorated function; "" if it does not.
 
     A decorated function must be pickled by that name: the function in it is found nowhere. But the main program of a

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn, Protocol, TypeAlias
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
 Array: TypeAlias = Any  # an array of a registered type, or a node, which stands for one: NumPy's stubs know neither
 Shape: TypeAlias = tuple[int, ...]
+DTypeLike: TypeAlias = "npt.DTypeLike | None"  # what ``dtype=`` may be
+AnyFunction: TypeAlias = Callable[..., Any]  # a user's or a library's: of what it takes nothing is known
+Values: TypeAlias = tuple[Any, ...]  # of each place another kind: the arguments of a call, what a record saves
+ByName: TypeAlias = dict[str, Any]  # the same by name: keywords, attributes, variables
 
 
 class BatchLayer(Protocol):
@@ -15,13 +25,13 @@ class BatchLayer(Protocol):
 
     depth: int  # with those around it
 
-    def lifted(self, x: Any) -> Any:
+    def lifted(self, x: Array) -> Array:
         """An array or node from outside as one of this layer, which all examples share."""
 
-    def run_row(self, rule: Any, values: list[Any], compute: Any) -> Any:
+    def run_row(self, rule: Any, values: list[Any], compute: AnyFunction | None) -> Array:
         """A row of the table on values with at least one array of this layer among them."""
 
-    def runs_alone(self, args: Any) -> Any:
+    def runs_alone(self, args: object) -> Array | None:
         """An array of this layer among these, if they hold nodes of an outer one: then a function runs for each."""
 
     def doubt(self, reason: str) -> NoReturn:
@@ -31,7 +41,7 @@ class BatchLayer(Protocol):
         """The same of an array that a function of plain arrays captures."""
 
 
-def named_dtype(given: Any) -> np.dtype[Any]:
+def named_dtype(given: DTypeLike) -> np.dtype:
     """The dtype that ``dtype=`` names, also by a class: to np.dtype, ``np.dtypes.Float64DType`` is any object. A class
     of several, as that of texts, which have lengths, names the one that fits."""
     made: Any = given if isinstance(given, type) and issubclass(given, np.dtype) else None

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any, NoReturn
@@ -36,21 +36,21 @@ from ..base.lazy import ROWS
 from ..base.modes import modes, switched
 from ..forward.closures import has_own_hook
 from ..forward.recording import Operands
-from ..nodes.nodes import NodeRole, constant_from, gradient_target, target_inside, value_of
+from ..nodes.nodes import MaybeNone, NodeRole, constant_from, gradient_target, target_inside, value_of
 from ..nodes.versions import Region, owner_of
 from ..program.callers import caller, getframe, is_ours, user_frame, where
 from ..program.source import MOVING, is_written_in_c
 from ..rules import structure
-from ..table.shapes import Array, innermost, without_history
+from ..table.shapes import AnyFunction, Array, ByName, Values, innermost, without_history
 from ..table.table import Rule
 
 # ---------------------------------------------------------------- questions about arrays that hide a batch
 
 
-def whose_turn(*parts: Any) -> tuple[Any, bool]:
+def whose_turn(*parts: object) -> tuple[Layer | MaybeNone, bool]:
     """Who answers a call with these arguments: the deepest layer among them (None without one); and whether nodes of
     that layer are among them: then they record the call."""
-    layer, depth, held, queue = None, 0, False, list(parts)
+    layer, depth, held, queue = None, 0, False, list[Any](parts)
     for x in queue:
         kind = type(x)
         if kind is Batched:
@@ -76,7 +76,7 @@ def sample(x: Any) -> Any:
     return np.broadcast_to(np.zeros((), x.dtype), x.shape) if hasattr(x, "batch_layer") else x
 
 
-def shares_memory(a: Any, b: Any) -> bool:
+def shares_memory(a: Array, b: Array) -> bool:
     """Is one a view of the other, or both of a third?"""
     a, b = value_of(a), value_of(b)
     if hasattr(a, "batch_layer") and hasattr(b, "batch_layer"):
@@ -101,7 +101,7 @@ def own_type(kind: type) -> bool:
 WRAPPING = {np.add, np.subtract, np.multiply, np.negative, np.absolute, np.power}
 
 
-def is_count(x: Any) -> bool:
+def is_count(x: object) -> bool:
     """Is it a NumPy number that repeats a list, as an int does?"""
     return type(x) is Batched and x.is_number and x.dtype.kind in "biu"
 
@@ -114,13 +114,13 @@ def users_line() -> str:
     return where(user_frame("numpy"))
 
 
-def question(word: str, convert: Any) -> Any:
+def question(word: str, convert: Callable[[Array], object]) -> Callable[[Batched], object]:
     """The method through which Python reads a number. Our rules may look at numbers, so they are answered if all
     examples agree, and then take the same branch for all. A user's function is not: other numbers might take another.
     An array that all examples share has one number.
     """
 
-    def answer(x: Any) -> Any:
+    def answer(x: Batched) -> object:
         numbers = innermost(x)
         if not x.shape and isinstance(numbers, np.ndarray) and numbers.size:
             shared = x.mapped is False and type(x.inner) is np.ndarray
@@ -135,7 +135,7 @@ def question(word: str, convert: Any) -> Any:
 # ---------------------------------------------------------------- layers, and what they cannot know
 
 
-SHOW: Any = "_showwarnmsg_impl"  # of the module warnings: what takes them, also while they are recorded
+SHOW = "_showwarnmsg_impl"  # of the module warnings: what takes them, also while they are recorded
 
 
 class Doubt(BaseException):
@@ -163,7 +163,7 @@ class Layer:
     def __init__(self, size: int, may_loop: bool = True) -> None:
         self.around = around = modes()
         self.size, self.depth, self.open = size, 1 if around.layer is None else around.layer.depth + 1, True
-        self.written: list[Any] = []  # functions that run on our arrays as they are written: see forms.py
+        self.written: list[AnyFunction] = []  # functions that run on our arrays as they are written: see forms.py
         self.reason: str | None = None
         self.loops: list[tuple[str, str]] = []
         self.shown, self.hears_errors, self.asked, self.may_loop = getattr(warnings, SHOW, None), False, "O", may_loop
@@ -189,11 +189,11 @@ class Layer:
         if own_type(kind) or has_own_hook(kind, hook):
             self.doubt(f"the class {kind.__name__}, which computes in its own way,")
 
-    def run_row(self, rule: Rule, values: list[Any], compute: Any) -> Any:
+    def run_row(self, rule: Rule, values: list[Any], compute: AnyFunction | None) -> Array:
         """Run a row on values with at least one of our arrays among them, for ``forward/recording.py``."""
         return self.run(rule.function, FORM_OF["row"], rule, values, compute)
 
-    def run(self, name: Any, form: Callable[..., Any], *args: Any) -> Any:
+    def run(self, name: object, form: AnyFunction, *args: object) -> Any:
         """``form(self, *args)``. Its exceptions never reach the function: single examples may not raise them.
 
         A doubt if an earlier one was swallowed, or if the function listens to warnings and errors.
@@ -211,7 +211,7 @@ class Layer:
         except Exception as error:
             self.doubt(f"{type(error).__name__} in {getattr(name, '__name__', name)}")
 
-    def attempt(self, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    def attempt(self, function: AnyFunction, *args: object, **options: object) -> Any:
         """The result of our function on arrays of the layer; NotImplemented if it asks what cannot be known."""
         with suppress(Doubt):  # the reason of an outer layer stays
             result = function(*args, **options)
@@ -221,7 +221,7 @@ class Layer:
         return NotImplemented
 
     @staticmethod
-    def runs_alone(args: Any) -> Batched | None:
+    def runs_alone(args: object) -> Batched | None:
         """For a function with its own derivative (``af.Function``): does an argument have nodes of an outer layer
         inside? These must see the call, so it is made for each example, by ``run_each`` of the batch returned here.
 
@@ -246,7 +246,7 @@ class Layer:
         """A block that runs one example outside of the layer."""
         return switched(layer=self.around.layer, own_memory=self.around.own_memory)
 
-    def lifted(self, x: Any) -> Any:
+    def lifted(self, x: Array) -> Batched:
         """``x``, which may be a node of an outer layer, as an array that all examples share."""
         if isinstance(x, Batched) and x.batch_layer is self:
             return x
@@ -259,13 +259,13 @@ class Shared(np.ndarray):
 
     __slots__ = ()
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: Any) -> Array:
         layer, held = whose_turn(index)
         if layer is None or held:
             return super().__getitem__(index)
         return layer.run("getitem", FORM_OF["getitem"], self.view(np.ndarray), index)
 
-    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
+    def __array_function__(self, function: AnyFunction, types: Any, args: Any, options: Any) -> Any:
         layer, held = whose_turn(args, options)
         if held or any([t is not Shared and t is not np.ndarray and not issubclass(t, Batched) for t in types]):
             return NotImplemented  # this includes nodes
@@ -273,7 +273,7 @@ class Shared(np.ndarray):
             return super().__array_function__(function, types, args, options)
         return layer.run(function, FORM_OF["function"], function, args, options)
 
-    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+    def __array_wrap__(self, array: np.ndarray, context: object = None, return_scalar: bool = False) -> Array:
         return array[()] if return_scalar else array.view(np.ndarray)
 
 
@@ -287,10 +287,10 @@ class Batched(DuckArray):
     """An array with the shape of one example that stands for a batch of them. See the top of this file."""
 
     __slots__ = ("__weakref__", "_base", "batch_layer", "inner", "is_number", "mapped")
-    inner: Any  # the array behind it; its first axis is the batch, if mapped, and the outermost in memory
+    inner: Array  # the array behind it; its first axis is the batch, if mapped, and the outermost in memory
     mapped: bool  # False: a node of an outer layer, the same for all examples
     batch_layer: Layer
-    _base: Any
+    _base: Array | None
     takes_primitives = True  # see table/table.py
 
     def __init__(self, inner: Array, layer: Layer, mapped: bool = True, base: Any = None, number: bool = False) -> None:
@@ -299,7 +299,7 @@ class Batched(DuckArray):
             layer.doubt("the class or the identity of a number")
 
     @staticmethod
-    def adopt(x: Any, like: Batched) -> Any:
+    def adopt(x: Array, like: Batched) -> Array:
         """Plain arrays may be operands of a Batched unchanged."""
         return x
 
@@ -312,35 +312,35 @@ class Batched(DuckArray):
         """Refuse a number that differs between examples."""
         self.batch_layer.doubt(f"{what}, which differs between examples,")
 
-    def without_history(self) -> Any:
+    def without_history(self) -> Batched:
         """The same memory, without the history that nodes of outer layers give its numbers."""
         inner = without_history(value_of(self.inner))
         return Batched(inner, self.batch_layer, self.mapped, self._base, self.is_number)
 
-    def dtype_of_number(self) -> Any:
+    def dtype_of_number(self) -> np.dtype:
         """The dtype of one of NumPy's numbers. That of a text has its own length."""
         dtype = self.inner.dtype
         if dtype.kind in "SU":
             self.batch_layer.doubt("the length of a text")
         return dtype if dtype.isnative or dtype.kind == "V" else dtype.newbyteorder("=")
 
-    def for_leaf(self) -> Any:
+    def for_leaf(self) -> Batched:
         """What a new Variable or Constant holds: the numbers, if the user makes it."""
         return self if is_ours(4) else self.without_history()
 
     def __len__(self) -> int:
         return self.shape[0] if self.shape else self.refuse_number("the length of a number")
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Any]:
         return super().__iter__() if self.shape else self.refuse_number("iteration over a number")
 
     cast, flatten = structure.astype, structure.flatten  # the primitives
 
-    def copy(self, order: str | None = "C") -> Any:
+    def copy(self, order: str | None = "C") -> Batched:
         """As in NumPy."""
         return self if self.is_number else NP.copy(self, order or "C")
 
-    def __pow__(self, other: Any) -> Any:
+    def __pow__(self, other: Array) -> Array:
         """NumPy's operator has shortcuts, such as a square, that its function may lack."""
         if self.yields_to(other):
             return NotImplemented
@@ -348,24 +348,24 @@ class Batched(DuckArray):
             return self.batch_layer.run("power", power, self, other)
         return NP.power(self, other)
 
-    def __rpow__(self, other: Any) -> Any:
+    def __rpow__(self, other: Array) -> Array:
         return self.as_pythons(other, NP.power(other, self))
 
-    def __rtruediv__(self, other: Any) -> Any:
+    def __rtruediv__(self, other: Array) -> Array:
         return self.as_pythons(other, NP.divide(other, self))
 
-    def as_pythons(self, other: Any, z: Any) -> Any:
+    def as_pythons(self, other: object, z: Array) -> Array:
         """The result, unless it is Python that computes it: a complex number and a float, which may be an error."""
         is_pythons = self.is_number and isinstance(other, (float, complex)) and type(other) is not float
         if is_pythons and type(numbers := innermost(z)) is np.ndarray and not np.all(np.isfinite(numbers)):
             self.batch_layer.doubt("an operator of Python's, which may raise an error for this number,")
         return z
 
-    def yields_to(self, y: Any) -> bool:
+    def yields_to(self, y: object) -> bool:
         """Does the operand compute the result: a node of our layer, or of one inside?"""
         return issubclass(type(y), NodeRole) and whose_turn(self, y)[1]
 
-    def update(self, name: str, ufunc: np.ufunc, y: Any) -> Any:
+    def update(self, name: str, ufunc: np.ufunc, y: Array) -> Array:
         """``x += y`` in the memory of the batch, by the array inside: a node there records it."""
         if self.yields_to(y):
             return NotImplemented
@@ -393,7 +393,7 @@ class Batched(DuckArray):
         return flags_of(whole, f_contiguous=False, **known)
 
     @property
-    def __cuda_array_interface__(self) -> dict[str, Any]:
+    def __cuda_array_interface__(self) -> ByName:
         """Where the batch lies in memory, as ``nodes/versions.py`` asks arrays that are not NumPy's."""
         interface = Region(value_of(self.inner)).__array_interface__
         if not isinstance(interface, dict) or not is_ours():
@@ -409,14 +409,14 @@ class Batched(DuckArray):
 
     # -- what Python may not know
 
-    def __array__(self, *_: Any, **__: Any) -> Any:
+    def __array__(self, *_: object, **__: object) -> np.ndarray:
         if not self.mapped and gradient_target(self) is None and target_inside(self) is None:
             return np.array(self.inner)
         return self.refuse_number("np.asarray, np.array, plain[i] = x, or a library that is not NumPy")
 
     # -- NumPy's dispatch
 
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **options: object) -> Any:
         layer, held = whose_turn(*inputs, options) if options else whose_turn(*inputs)
         if held:
             return NotImplemented
@@ -431,7 +431,7 @@ class Batched(DuckArray):
             layer.doubt("an integer of NumPy's, which raises an error where an array wraps around,")
         return layer.run(ufunc, FORM_OF["ufunc"], ufunc, method, inputs, options)
 
-    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
+    def __array_function__(self, function: AnyFunction, types: Iterable[type], args: Values, options: ByName) -> Any:
         layer, held = whose_turn(self, args, options)  # of like= only we are left
         if held:
             return NotImplemented
@@ -441,7 +441,7 @@ class Batched(DuckArray):
         return layer.run(function, FORM_OF["function"], function, args, options)
 
     @staticmethod
-    def lift_operands(rule: Rule, inputs: Any, operands: Operands) -> tuple[Layer, bool]:
+    def lift_operands(rule: Rule, inputs: Values, operands: Operands) -> tuple[Layer, bool]:
         """Make arrays of the deepest layer out of nodes of outer ones, whose gradient is recorded inside: ``operands``
         change. Returns the layer, and whether a node of it is an operand."""
         values, parents, constants, _ = operands
@@ -453,16 +453,16 @@ class Batched(DuckArray):
                 constants.pop(k, None)
         return layer, held
 
-    def run_each(self, function: Any, args: Any, options: Any, name: str) -> Any:
+    def run_each(self, function: AnyFunction, args: Values, options: ByName, name: str) -> Any:
         """``function(*args, **options)`` for each example."""
         return self.batch_layer.run(name, FORM_OF["loop"], function, args, options, name)
 
     # -- reading and writing
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: Any) -> Array:
         return whose_turn(self, index)[0].run("getitem", FORM_OF["getitem"], self, index)
 
-    def __setitem__(self, index: Any, new: Any) -> None:
+    def __setitem__(self, index: Any, new: Array) -> None:
         if getattr(new, "shape", ()) and shares_memory(self, new) and is_written_in_c(2):
             self.refuse_layout(MOVING)
         whose_turn(self, index, new)[0].run("setitem", FORM_OF["setitem"], self, index, new)
@@ -480,7 +480,7 @@ class Batched(DuckArray):
         return self.refuse_number("x.view(dtype)")
 
 
-def power(layer: Layer, x: Batched, y: Any) -> Batched:
+def power(layer: Layer, x: Batched, y: Array) -> Batched:
     """``x**y``, y a number. NumPy has shortcuts for arrays, not for its numbers. Where the results differ, exponents
     are an array, for which it has none either: complex numbers, truth values, some roots (``-inf**0.5`` is inf)."""
     inner, kind = x.inner, x.dtype.kind
@@ -491,7 +491,7 @@ def power(layer: Layer, x: Batched, y: Any) -> Batched:
 
 for _name, _convert in {"bool": bool, "float": float, "int": int, "complex": complex, "index": int}.items():
     setattr(Batched, f"__{_name}__", question(QUESTIONS[_name], _convert))
-FORM_OF: dict[str, Any] = {}  # what a call is for a whole batch; filled by forms.py, which is above this file
+FORM_OF: dict[str, AnyFunction] = {}  # what a call is for a whole batch; filled by forms.py, which is above this file
 
 
 def open_layer(x: Any, layer: Layer) -> tuple[Any, bool]:
@@ -499,7 +499,7 @@ def open_layer(x: Any, layer: Layer) -> tuple[Any, bool]:
     return (x.inner, x.mapped) if type(x) is Batched and x.batch_layer is layer else (x, False)
 
 
-def wrap_batched(result: Any, layer: Layer, mapped: bool = True, view_of: Any = None) -> Any:
+def wrap_batched(result: Any, layer: Layer, mapped: bool = True, view_of: object = None) -> Any:
     """An array of all examples, or a tuple of such arrays, as Batched ones."""
     if isinstance(result, (tuple, list)):
         return tuple_like(result, [wrap_batched(r, layer, mapped, view_of) for r in result])

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backends.registry import array_type
+from ..backends.registry import AnyFunction, Array, ByName, Values, array_type
 from ..base import pytree
 from ..base.errors import BatchError, InputError
 from ..nodes.coercion import kept_in
@@ -21,7 +21,7 @@ from .looping import close, is_same
 Axes = Any  # an int, None, or a tree of them
 
 
-def axes_of_arguments(in_axes: Axes, args: tuple[Any, ...], flat: bool) -> list[Any]:
+def axes_of_arguments(in_axes: Axes, args: Values, flat: bool) -> list[Any]:
     """An axis, or None, for each leaf of the arguments. ``flat``: no argument is a container."""
     if flat and type(in_axes) is int:
         return [in_axes if getattr(x, "shape", ()) else None for x in args]
@@ -53,13 +53,13 @@ def spread_axes(axes: Axes, tree: Any, what: str, of: str, shared: bool = False)
     return [axis for step, child in theirs for axis in spread_axes(mine[step], child, what, of + step)]
 
 
-def word_of(args: Any, k: int) -> str:
+def word_of(args: Values, k: int) -> str:
     """The name of leaf k of the arguments in messages: 0, or [0]['w']."""
     path = pytree.tree_paths(args, "")[k]
     return path[1:-1] if path.count("[") == 1 else path
 
 
-def checked_axis(x: Any, axis: Any, args: Any, k: int) -> Any:
+def checked_axis(x: Any, axis: Any, args: Values, k: int) -> int | None:
     """The axis of leaf k as a non-negative number; None if it is not an array."""
     if not is_array(x):
         return None
@@ -72,13 +72,13 @@ def checked_axis(x: Any, axis: Any, args: Any, k: int) -> Any:
     return int(axis) % n
 
 
-def is_array(x: Any) -> bool:
+def is_array(x: object) -> bool:
     """Can it be mapped over? Numbers, tables, arrays of any dtype; but not classes, nor other objects with a shape."""
     kind = type(x)
     return hasattr(kind, "dtype") or pytree.is_number(x) or (hasattr(kind, "__array__") and hasattr(kind, "shape"))
 
 
-def mapped_leaves(in_axes: Axes, args: tuple[Any, ...], flat: bool) -> tuple[list[tuple[Any, Any]], int]:
+def mapped_leaves(in_axes: Axes, args: Values, flat: bool) -> tuple[list[tuple[Any, int | None]], int]:
     """The leaves of the arguments, each with its axis, which is now in front, or None; and how many examples there
     are."""
     axes = axes_of_arguments(in_axes, args, flat)
@@ -100,7 +100,7 @@ def mapped_leaves(in_axes: Axes, args: tuple[Any, ...], flat: bool) -> tuple[lis
     return given, int(next(iter(lengths.values())))
 
 
-def in_front(x: Any, axis: int) -> Any:
+def in_front(x: Array, axis: int) -> Array:
     """A mapped argument with its axis in front. Read-only: it belongs to the caller."""
     moved = np.moveaxis(x, axis, 0) if axis else x
     if isinstance(x, np.ndarray) and not isinstance(x, NodeRole):
@@ -109,7 +109,7 @@ def in_front(x: Any, axis: int) -> Any:
     return moved
 
 
-def is_stacked(x: Any) -> bool:
+def is_stacked(x: object) -> bool:
     """Is it a result that is stacked, one for each example? Python's True and False are, too."""
     kind = type(x)
     return (hasattr(kind, "dtype") and hasattr(kind, "__array__")) or issubclass(kind, (int, float, complex))
@@ -118,7 +118,7 @@ def is_stacked(x: Any) -> bool:
 # ---------------------------------------------------------------- the definition, and the comparison with it
 
 
-def run_loop(f: Any, batch: Any, options: Any, out_axes: Any) -> Any:
+def run_loop(f: AnyFunction, batch: Any, options: ByName, out_axes: Axes) -> Any:
     """f for each example, on read-only views; results as new memory, by np.stack."""
     results = []
     for k, args in enumerate(batch.examples()):
@@ -133,7 +133,7 @@ def run_loop(f: Any, batch: Any, options: Any, out_axes: Any) -> Any:
     if any([z.keys() != named[0].keys() for z in named]):
         raise BatchError("the function returns other containers for some examples, so they cannot be stacked")
 
-    def stacked(found: list[Any], axis: Any) -> Any:
+    def stacked(found: list[Any], axis: int | None) -> Any:
         found = [x if gradient_target(x) is not None else value_of(x) for x in found]
         if axis is None or not all(map(is_stacked, found)):
             if any([is_stacked(x) != is_stacked(found[0]) or not is_same(x, found[0]) for x in found]):
@@ -156,7 +156,7 @@ def run_loop(f: Any, batch: Any, options: Any, out_axes: Any) -> Any:
     return pytree.tree_unflatten(first, map(stacked, columns, axes))
 
 
-def put_axis(axis: int, z: Any) -> Any:
+def put_axis(axis: int, z: Array) -> Array:
     """The array with its first axis, which numbers the examples, at the place that ``out_axes`` gives."""
     if not -z.ndim <= axis < z.ndim:
         raise InputError(f"out_axes={axis}: the result for all examples has the axes 0 to {z.ndim - 1}")
@@ -172,13 +172,13 @@ def numbers_of(result: Any, axes: list[Any], size: int) -> Any:
     return told
 
 
-def same_as_one(result: Any, one: Any, axes: list[Any], k: int) -> bool:
+def same_as_one(result: object, one: object, axes: list[int | None], k: int) -> bool:
     """Is example k of ``result`` what f returns for that example alone?"""
     found, single = pytree.tree_leaves(result), pytree.tree_leaves(one)
     return len(found) == len(single) and all(map(is_example, found, single, axes, [k] * len(axes)))
 
 
-def is_example(z: Any, x: Any, axis: Any, k: int) -> bool:
+def is_example(z: Any, x: Any, axis: int | None, k: int) -> bool:
     """Is example k of z the same as x?"""
     if not (is_stacked(z) and is_stacked(x)):
         return is_same(z, x)

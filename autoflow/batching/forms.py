@@ -8,7 +8,7 @@ each example, with a warning.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -21,27 +21,26 @@ from ..rules import RULES
 from ..rules.variants import METHODS
 from ..table.bodies import with_copies
 from ..table.facts import of_kind
-from ..table.shapes import name_out
+from ..table.shapes import AnyFunction, ByName, Values, name_out
 from ..table.table import COMPOSED, Rule
 from .batched import FORM_OF, Batched, Layer, layer_of, open_layer, sample, shares_memory, whose_turn, wrap_batched
 from .looping import announce_loop, loop_over_batch, run_one, settled, together
 
-Form = Callable[..., Any]
 ASKS, PLACES = of_kind("asks"), of_kind("places")
-FORMS: dict[Any, Form] = {}  # function, or method of ufuncs -> form(layer, *arguments); NotImplemented: not for these
+FORMS: dict[AnyFunction | str, AnyFunction] = {}  # or method of ufuncs -> form(layer, *arguments), or NotImplemented
 
 
-def batched(*functions: Any, each: bool = False) -> Callable[[Form], Form]:
+def batched(*functions: AnyFunction | str, each: bool = False) -> Callable[[AnyFunction], AnyFunction]:
     """``@batched(np.reshape)``: the decorated function is the form of these. ``each``: it is told which one it is."""
 
-    def register(form: Form) -> Form:
+    def register(form: AnyFunction) -> AnyFunction:
         FORMS.update({f: partial(form, f) if each else form for f in functions})
         return form
 
     return register
 
 
-def run_function(layer: Layer, function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+def run_function(layer: Layer, function: AnyFunction, args: Values, options: ByName) -> Any:
     """``function(*args, **options)`` for all examples, stored in ``out=`` if given."""
     if function in PLACES:
         if type(args[0]) is type(args[1]) is Batched and args[0].inner is args[1].inner:
@@ -67,7 +66,7 @@ def run_function(layer: Layer, function: Any, args: tuple[Any, ...], options: di
     return settled(layer, function, form, args, options)
 
 
-def run_written(function: Any, written: Any, layer: Layer, *args: Any, **options: Any) -> Any:
+def run_written(function: AnyFunction, written: AnyFunction, layer: Layer, *args: object, **options: object) -> Any:
     """The form of a function that is composed of others: it runs on our arrays, as ``written``."""
     layer.written.append(function)  # it may come back to us by another function's name
     try:
@@ -81,7 +80,7 @@ def as_numpy_wrote(*functions: Any) -> None:
     FORMS.update({f: partial(run_written, f, with_copies(f._implementation)) for f in functions})
 
 
-def as_written(function: Any, layer: Layer, args: Any, options: Any) -> Any:
+def as_written(function: AnyFunction, layer: Layer, args: Values, options: ByName) -> AnyFunction | None:
     """The Python function that may run on our arrays unchanged; None if it may not.
 
     A user's function may have its own derivative: if there are nodes inside, they must see the call.
@@ -93,7 +92,7 @@ def as_written(function: Any, layer: Layer, args: Any, options: Any) -> Any:
     return getattr(function, "compute", None) if ours or not any([isinstance(x, NodeRole) for x in inside]) else None
 
 
-def run_ufunc(layer: Layer, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+def run_ufunc(layer: Layer, ufunc: np.ufunc, method: str, inputs: Values, options: ByName) -> Any:
     """Run a ufunc, or one of its methods, and store the results in ``out=`` if given."""
     function = ufunc if method == "__call__" else getattr(ufunc, method)
     if (out := options.pop("out", None)) is not None:
@@ -122,14 +121,14 @@ def outer(function: Any, layer: Layer, *args: Any, **options: Any) -> Any:
     return NotImplemented if row is None else row(*args, **options)
 
 
-def stored(layer: Layer, out: Any, result: Any, options: dict[str, Any], is_cast: bool = False) -> Any:
+def stored(layer: Layer, out: Array | Values, result: Any, options: ByName, is_cast: bool = False) -> Any:
     """Write a result into ``out=``, which must be an array of all examples of a fitting shape and dtype.
 
     is_cast : only the result is cast to that dtype. NumPy's sums, means, ... compute their parts in it.
     """
     casting = options.get("casting", "same_kind")
 
-    def store(x: Any, new: Any) -> None:
+    def store(x: Array, new: Array) -> None:
         if layer_of(x) is not layer:
             layer.doubt("a result written into an array that may be shared")
         dtype, shape = np.result_type(sample(new)), np.shape(new)
@@ -142,7 +141,7 @@ def stored(layer: Layer, out: Any, result: Any, options: dict[str, Any], is_cast
     return store_results(out if isinstance(out, tuple) else (out,), result, store)
 
 
-def run_row(layer: Layer, rule: Rule, values: list[Any], compute: Any = None) -> Any:
+def run_row(layer: Layer, rule: Rule, values: list[Any], compute: AnyFunction | None = None) -> Any:
     """A row on values, in its order."""
     function = rule.function
     if not hasattr(function, "compute") or rule.names != RULES[function].names:
@@ -150,7 +149,7 @@ def run_row(layer: Layer, rule: Rule, values: list[Any], compute: Any = None) ->
     return run_function(layer, function, tuple(values), {})
 
 
-def elementwise_of(function: Any) -> Form:
+def elementwise_of(function: AnyFunction) -> AnyFunction:
     """The form of an elementwise function that is not a ufunc."""
     return lambda layer, *inputs, **options: elementwise(layer, function, inputs, options)
 
@@ -158,7 +157,7 @@ def elementwise_of(function: Any) -> Form:
 # -- elementwise
 
 
-def elementwise(layer: Layer, function: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+def elementwise(layer: Layer, function: AnyFunction, inputs: Values, options: ByName) -> Any:
     """Axes are aligned at their end, after the batch axis."""
     if not options:
         arrays, mapped = align(layer, inputs)
@@ -169,7 +168,7 @@ def elementwise(layer: Layer, function: Any, inputs: tuple[Any, ...], options: d
     return wrap_batched(function(*arrays[: len(inputs)], **options), layer, mapped)
 
 
-def align(layer: Layer, arrays: Any, cores: Any = None) -> tuple[list[Any], bool]:
+def align(layer: Layer, arrays: Iterable[Array], cores: Sequence[int] | None = None) -> tuple[list[Array], bool]:
     """The arrays inside, reshaped to broadcast as one example's do; and whether one of them has the batch.
 
     cores : how many of each one's last axes belong to the function: only those before them broadcast.
@@ -187,7 +186,7 @@ def align(layer: Layer, arrays: Any, cores: Any = None) -> tuple[list[Any], bool
     return aligned, mapped
 
 
-def ndim_of(x: Any) -> int:
+def ndim_of(x: Array) -> int:
     """The number of axes of anything that NumPy accepts as an array."""
     if type(x) is Batched:
         return x.inner.ndim - x.mapped
@@ -196,7 +195,7 @@ def ndim_of(x: Any) -> int:
     return x.ndim if hasattr(x, "ndim") else np.ndim(x)
 
 
-def in_front(x: Any, layer: Layer) -> Array:
+def in_front(x: Array, layer: Layer) -> Array:
     """The array behind ``x`` with the batch as its first axis, even if all examples share it."""
     inner, mapped = open_layer(x, layer)
     if mapped:
@@ -208,7 +207,7 @@ def in_front(x: Any, layer: Layer) -> Array:
 # -- derivatives that look at numbers
 
 
-def derive(vjp: Callable[..., Any], name: str, g: Any, saved: Any) -> Any:
+def derive(vjp: AnyFunction, name: str, g: Array, saved: Values) -> Any:
     """A derivative in a backward pass; if it looks at numbers, it runs for each example."""
     layer, held = whose_turn(g, saved)
     if layer is None or held:  # a pass that is recorded: it would have to be, for each example

@@ -9,7 +9,7 @@ argument, and whether it may be written into. A form that is wrong in one of the
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +20,7 @@ from ..nodes.nodes import NodeRole, value_of
 from ..program.callers import caller
 from ..table.facts import RAISING, of_kind
 from ..table.outside import public_name
-from ..table.shapes import Array
+from ..table.shapes import AnyFunction, Array, ByName, Shape, Values
 from .batched import Batched, Layer, in_memory, in_order, layer_of, open_layer, shares_memory, strides_of, wrap_batched
 
 # ---------------------------------------------------------------- one example after the other
@@ -28,7 +28,7 @@ from .batched import Batched, Layer, in_memory, in_order, layer_of, open_layer, 
 SAID: set[str] = set()  # functions whose LoopWarning has been given
 
 
-def loop_over_batch(layer: Layer, function: Any, args: Any, options: dict[str, Any], name: str = "") -> Any:
+def loop_over_batch(layer: Layer, function: AnyFunction, args: Values, options: ByName, name: str = "") -> Any:
     """Call the function for each example, and warn once."""
     if not name and (name := public_name(function)).startswith("autoflow.") and layer.written:
         name = public_name(layer.written[0])  # what the user calls, and calls a row of ours
@@ -40,7 +40,7 @@ def loop_over_batch(layer: Layer, function: Any, args: Any, options: dict[str, A
     return together(results, layer, name, flat([args, options]))
 
 
-def run_one(layer: Layer, k: int, function: Any, args: Any, options: dict[str, Any]) -> Any:
+def run_one(layer: Layer, k: int, function: AnyFunction, args: Values, options: ByName) -> Any:
     """Call the function for example k. What it makes belongs to that example alone."""
     with layer.alone():
         result = function(*one_of(args, layer, k), **one_of(options, layer, k))
@@ -56,7 +56,7 @@ def announce_loop(name: str, layer: Layer) -> None:
     layer.loops.append((name, caller()))
 
 
-def has_mapped(x: Any, layer: Layer) -> bool:
+def has_mapped(x: object, layer: Layer) -> bool:
     """Is there an array with a batch in these arguments?"""
     return any([open_layer(v, layer)[1] for v in flat(x)])
 
@@ -73,7 +73,7 @@ def one_of(x: Any, layer: Layer, k: int) -> Any:
     return map_leaves(x, take)
 
 
-def together(results: list[Any], layer: Layer, name: str, given: Any = ()) -> Any:
+def together(results: list[Any], layer: Layer, name: str, given: Iterable[object] = ()) -> Any:
     """The results of all examples as one. ``given``: arrays that they may be views of; then they are not copies."""
     first = results[0]
     if isinstance(first, (tuple, list)):
@@ -99,8 +99,8 @@ def together(results: list[Any], layer: Layer, name: str, given: Any = ()) -> An
 
 
 MANY = 4096  # kinds of calls that are remembered
-KNOWN: dict[Any, Any] = {}  # kind of call -> a Manner, or a list of them for several results; LOOP; True for a function
-LOOP: Any = "for each example"
+KNOWN: dict[object, Any] = {}  # kind of call -> a Manner, or a list of them for several results; LOOP
+LOOP = "for each example"
 OWN = of_kind("likes", "writes")  # what they make, or are given, is written into
 DECIDING = (type, np.integer, np.bool_, np.str_)  # dtype=, axis=, keepdims=, mode=: here it does
 
@@ -109,7 +109,7 @@ class Manner(NamedTuple):
     """The manner in which NumPy returns the result of one example."""
 
     number: bool  # a NumPy number?
-    order: Any  # the order of the axes in memory, if the form's is another one
+    order: Shape | None  # the order of the axes in memory, if the form's is another one
     copy: bool  # no view, though the form gives one?
     locked: bool  # read-only, though the form's is not?
 
@@ -118,7 +118,7 @@ class WrongFormError(Exception):
     """The form's result is not NumPy's."""
 
 
-def settled(layer: Layer, function: Any, form: Callable[..., Any] | None, args: Any, options: Any) -> Any:
+def settled(layer: Layer, function: AnyFunction, form: AnyFunction | None, args: Values, options: ByName) -> Any:
     """The result of the form if there is one and it is right, else the right result."""
     if form is None:
         return loop_over_batch(layer, function, args, options)
@@ -145,12 +145,12 @@ def settled(layer: Layer, function: Any, form: Callable[..., Any] | None, args: 
     return loop_over_batch(layer, function, args, options)
 
 
-def are_shared(x: Any, layer: Layer) -> bool:
+def are_shared(x: object, layer: Layer) -> bool:
     """Are there arrays of the layer in these arguments, and none with a batch?"""
     return {v.mapped for v in flat(x) if type(v) is Batched and v.batch_layer is layer} == {False}
 
 
-def remember(kind: Any, how: Any) -> Any:
+def remember(kind: object, how: Any) -> Any:
     """Remember ``how`` for calls of this kind, and return it."""
     if how is not None:
         if len(KNOWN) >= MANY:
@@ -162,7 +162,7 @@ def remember(kind: Any, how: Any) -> Any:
 # -- kinds of calls
 
 
-def part(x: Any, layer: Layer) -> Any:
+def part(x: Any, layer: Layer) -> object:
     """The key of one argument: calls with equal keys are handled in the same way."""
     kind = type(x)
     if kind is Batched:
@@ -184,7 +184,7 @@ def part(x: Any, layer: Layer) -> Any:
 # -- what NumPy says
 
 
-def learn(layer: Layer, function: Any, args: Any, options: Any, result: Any) -> Any:
+def learn(layer: Layer, function: AnyFunction, args: Values, options: ByName, result: object) -> Any:
     """The manner of the results of calls of this kind; LOOP if the form is wrong."""
     arrays = [x for x in flat([args, options]) if isinstance(x, (Batched, np.ndarray, NodeRole))]
     if any([callable(x) and not isinstance(x, (type, np.ufunc)) for x in flat([args, options])]):
@@ -192,7 +192,7 @@ def learn(layer: Layer, function: Any, args: Any, options: Any, result: Any) -> 
     plain = {id(x): example(x, layer) for x in arrays}
     is_known = all([numbers for _, numbers in plain.values()])
 
-    def put_in(x: Any) -> Any:
+    def put_in(x: object) -> Any:
         return plain[id(x)][0] if id(x) in plain else x
 
     try:
@@ -208,7 +208,7 @@ def learn(layer: Layer, function: Any, args: Any, options: Any, result: Any) -> 
         return None if function in RAISING or isinstance(error, np.linalg.LinAlgError) else LOOP
 
 
-def example(x: Any, layer: Layer) -> tuple[Any, bool]:
+def example(x: Array, layer: Layer) -> tuple[Array, bool]:
     """One example of the layer: plain, without nodes and outer layers; and whether it has the numbers. An empty batch,
     a function that is recorded, and arrays on a device have none: then places are 0, other numbers 1."""
     number = type(x) is Batched and x.is_number
@@ -221,7 +221,7 @@ def example(x: Any, layer: Layer) -> tuple[Any, bool]:
     return x[()] if number else x, is_known
 
 
-def memory_like(x: Any) -> Array:
+def memory_like(x: Array) -> Array:
     """An array that lies in memory as x does."""
     if not x.size or not x.itemsize:
         return np.empty(x.shape, x.dtype)
@@ -231,7 +231,7 @@ def memory_like(x: Any) -> Array:
     return as_strided(memory[start:], x.shape, strides_of(x))
 
 
-def compare(function: Any, result: Any, one: Any, layer: Layer, arrays: Any, is_known: bool) -> Any:
+def compare(function: AnyFunction, result: Any, one: Any, layer: Layer, arrays: list[Any], is_known: bool) -> Any:
     """The manner in which NumPy returns ``one``; WrongFormError if the form's result is of another kind."""
     if isinstance(one, (tuple, list)):
         if not isinstance(result, (tuple, list)) or len(result) != len(one):
@@ -274,7 +274,7 @@ def is_same(a: Any, b: Any) -> bool:
         return False
 
 
-def close(a: Any, b: Any) -> bool:
+def close(a: Array, b: Array) -> bool:
     """Equal but for rounding?"""
     a, b = np.asarray(a), np.asarray(b)
     if a.dtype.kind not in "fc":

@@ -14,14 +14,14 @@ import numpy as np
 
 from ..nodes.nodes import Array, NodeRole, gradient_target
 from ..table.indexing import getitem, is_basic, put_back, put_view, setitem
-from ..table.shapes import innermost
+from ..table.shapes import AnyFunction, Mode, Shape, Values, innermost
 from .batched import FORM_OF, Batched, Layer, layer_of, open_layer, sample, wrap_batched
 from .forms import FORMS, align, as_numpy_wrote, batched, in_front, ndim_of
 from .looping import has_mapped, one_of, settled
 from .shapes import along, shift_axes
 
 
-def index_of_all(layer: Layer, index: Any, shape: tuple[int, ...], x_mapped: bool) -> tuple[Any, ...]:
+def index_of_all(layer: Layer, index: Any, shape: tuple[int, ...], x_mapped: bool) -> Values:
     """An index of one example, of this shape, for the array of all. ``x_mapped``: does that have a batch?"""
     parts = expand_index(index, len(shape), layer)
     # Integers are advanced indices beside arrays; integers alone move no axes.
@@ -66,7 +66,7 @@ def expand_index(index: Any, ndim: int, layer: Layer) -> list[Any]:
     return [*parts, *rest] if place is None else [*parts[:place], *rest, *parts[place + 1 :]]
 
 
-def read(layer: Layer, x: Any, i: Any) -> Any:
+def read(layer: Layer, x: Array, i: Any) -> Any:
     """``x[i]``"""
     if not is_basic(i):
         return settled(layer, getitem, read_places, (x, i), {})
@@ -84,14 +84,14 @@ def read(layer: Layer, x: Any, i: Any) -> Any:
 FORMS[getitem] = read
 
 
-def read_places(layer: Layer, x: Any, i: Any) -> Any:
+def read_places(layer: Layer, x: Array, i: Any) -> Any:
     """``x[i]`` with arrays among the indices."""
     inner, mapped = open_layer(x, layer)
     z = inner[index_of_all(layer, i, inner.shape[mapped:], mapped)]
     return wrap_batched(z, layer, mapped or has_mapped(i, layer))
 
 
-def write(layer: Layer, x: Any, index: Any, new: Any) -> None:
+def write(layer: Layer, x: Array, index: Any, new: Array) -> None:
     """``x[index] = new``, in the memory of the batch."""
     new_inner, new_mapped = open_layer(new, layer)
     check_shared(x, new_mapped, layer)
@@ -115,12 +115,12 @@ def write(layer: Layer, x: Any, index: Any, new: Any) -> None:
     x.inner[inside] = fit_values(inside, x.inner, new_inner, new_mapped, layer)
 
 
-def in_dtype(new: Any, dtype: Any) -> Any:
+def in_dtype(new: Array, dtype: np.dtype) -> Array:
     """The values to be written where a mask is true, as they will be stored: a common dtype would round the rest."""
     return new.astype(dtype) if hasattr(new, "dtype") else np.asarray(new, dtype)
 
 
-def update(layer: Layer, x: Any, name: str, y: Any) -> Any:
+def update(layer: Layer, x: Array, name: str, y: Array) -> Any:
     """``x += y``, in the memory of the batch. A shared array meets one example, and not the batch axis."""
     y_inner, mapped = open_layer(y, layer)
     check_shared(x, mapped, layer)
@@ -132,19 +132,19 @@ def update(layer: Layer, x: Any, name: str, y: Any) -> Any:
     return x
 
 
-def check_shared(x: Any, mapped: bool, layer: Layer) -> None:
+def check_shared(x: Array, mapped: bool, layer: Layer) -> None:
     """A doubt if all examples share x, and something mapped would be written into it."""
     if layer_of(x) is not layer or (mapped and not x.mapped):
         layer.doubt("a write into an array that all examples share")
 
 
-def check_history(x: Array, new: Any, layer: Layer) -> None:
+def check_history(x: Array, new: Array, layer: Layer) -> None:
     """A doubt if a node of an outer layer would be written into plain numbers, and lose its history."""
     if gradient_target(new) is not None and not isinstance(x, NodeRole):
         layer.doubt("a node written into an array of plain numbers")
 
 
-def fit_values(inside: Any, x: Array, new: Any, new_mapped: bool, layer: Layer) -> Any:
+def fit_values(inside: Any, x: Array, new: Array, new_mapped: bool, layer: Layer) -> Array:
     """The value to be written at ``x[inside]``, with axes where NumPy expects them: it broadcasts against that part of
     one example, never against the batch."""
     new = new if hasattr(new, "shape") else np.asarray(new)
@@ -161,20 +161,20 @@ def fit_values(inside: Any, x: Array, new: Any, new_mapped: bool, layer: Layer) 
 
 
 @batched(put_back)
-def put_places(layer: Layer, x: Any, i: Any, shape: Any) -> Any:
+def put_places(layer: Layer, x: Array, i: Any, shape: Shape) -> Any:
     """Zeros of ``shape`` with x added at i."""
     inside = index_of_all(layer, i, shape, True)
     return wrap_batched(put_back(in_front(x, layer), inside, (layer.size, *shape)), layer)
 
 
 @batched(setitem, put_view, each=True)
-def write_copy(function: Any, layer: Layer, x: Any, *args: Any, **options: Any) -> Any:
+def write_copy(function: Any, layer: Layer, x: Array, *args: Any, **options: Any) -> Any:
     """Functions that copy x and write into the copy: every example has its own."""
     return function.compute(Batched(in_front(x, layer), layer), *args, **options)
 
 
 @batched("at")
-def add_at(ufunc_at: Any, layer: Layer, x: Any, index: Any, *new: Any) -> None:
+def add_at(ufunc_at: AnyFunction, layer: Layer, x: Array, index: Any, *new: Array) -> None:
     """``np.add.at(x, index, new)``"""
     check_shared(x, True, layer)
     if not x.flags.writeable:
@@ -186,7 +186,7 @@ def add_at(ufunc_at: Any, layer: Layer, x: Any, index: Any, *new: Any) -> None:
 
 
 @batched(np.take)
-def take(layer: Layer, a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise") -> Any:
+def take(layer: Layer, a: Array, indices: Array, axis: Any = None, out: object = None, mode: Mode = "raise") -> Any:
     """Places along one axis, the same for all examples or different for each."""
     if not isinstance(indices, Batched):
         return along(np.take, layer, a, indices, axis, mode=mode)
@@ -198,7 +198,7 @@ def take(layer: Layer, a: Any, indices: Any, axis: Any = None, out: Any = None, 
 
 
 @batched(np.copyto)
-def copyto(layer: Layer, dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
+def copyto(layer: Layer, dst: Array, src: Array, casting: Any = "same_kind", where: Array = True) -> None:
     """In place."""
     if not isinstance(dst, Batched) or not np.can_cast(np.result_type(sample(src)), dst.dtype, casting):
         layer.doubt("np.copyto into an array that may be shared, or of another dtype,")
@@ -210,7 +210,7 @@ along_one_axis = FORMS[np.take_along_axis]
 
 
 @batched(np.take_along_axis)
-def take_along_axis(layer: Layer, arr: Any, indices: Any, axis: Any = -1) -> Any:
+def take_along_axis(layer: Layer, arr: Array, indices: Array, axis: int | None = -1) -> Any:
     """That code joins axes by ``flat``, which our arrays do not have."""
     if axis is None and np.ndim(indices) == 1:
         arr, axis = np.reshape(arr, -1), 0
@@ -218,7 +218,7 @@ def take_along_axis(layer: Layer, arr: Any, indices: Any, axis: Any = -1) -> Any
 
 
 @batched(np.put, np.place, np.putmask, np.fill_diagonal, each=True)
-def write_each(function: Any, layer: Layer, x: Any, *args: Any, **options: Any) -> None:
+def write_each(function: AnyFunction, layer: Layer, x: Array, *args: Any, **options: Any) -> None:
     """Other functions that write into an array: in the memory of each example."""
     inner, mapped = open_layer(x, layer)
     if not mapped or type(inner) is not np.ndarray or x.is_number:

@@ -6,18 +6,17 @@ A product of a batch and an array that all examples share is one large product, 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ..base.types import Array
+from ..base.types import AnyFunction, Array
 from ..nodes.nodes import value_of
 from ..rules.linalg import arrays_and_subscripts, dot_axes, explicit, summed_axes
 from ..rules.structure import astype
 from ..table.facts import of_kind
-from .batched import Layer, open_layer, wrap_batched
+from .batched import Batched, Layer, open_layer, wrap_batched
 from .forms import FORMS, align, batched, elementwise, elementwise_of, ndim_of
 from .shapes import any_batched
 
@@ -39,7 +38,7 @@ def product(a: Array, b: Array, a_mapped: bool, b_mapped: bool) -> Array:
     return (a @ side).reshape((n, b.shape[0], m)).transpose((1, 0, 2))
 
 
-def of_stacks(function: Any, cores: tuple[int, ...], layer: Layer, *args: Any, **options: Any) -> Any:
+def of_stacks(function: AnyFunction, cores: tuple[int, ...], layer: Layer, *args: Any, **options: Any) -> Any:
     """The form of a function that works on stacks: the last ``cores`` axes of its arguments belong to it."""
     n = len(cores)
     counted = options.get("axes") is not None or options.get("axis", -1) >= 0  # from the first axis, not the last
@@ -53,7 +52,7 @@ def of_stacks(function: Any, cores: tuple[int, ...], layer: Layer, *args: Any, *
 # -- sums over any axes
 
 
-def contract(layer: Layer, x: Any, y: Any, xs: tuple[int, ...], ys: tuple[int, ...]) -> Any:
+def contract(layer: Layer, x: Array, y: Array, xs: tuple[int, ...], ys: tuple[int, ...]) -> Batched:
     """The sum of products over the axes ``xs`` of x and ``ys`` of y: the remaining axes of x, then those of y."""
     (a, a_mapped), (b, b_mapped) = open_layer(x, layer), open_layer(y, layer)
     here, there = [a.shape[k + a_mapped] for k in xs], [b.shape[k + b_mapped] for k in ys]
@@ -78,7 +77,7 @@ def as_matrix(x: Array, mapped: bool, axes: tuple[int, ...], last: bool) -> tupl
     return moved.reshape((*lead, rest, k) if last else (*lead, k, rest)), lengths
 
 
-def multiply(summed: Callable[..., Any], layer: Layer, x: Any, y: Any, *args: Any, **options: Any) -> Any:
+def multiply(summed: AnyFunction, layer: Layer, x: Array, y: Array, *args: object, **options: object) -> Any:
     """The form of a product that sums over the axes ``summed(x.ndim, y.ndim)``; numbers are multiplied."""
     nx, ny = ndim_of(x), ndim_of(y)
     if any_batched(*args, *options.values()):
@@ -97,7 +96,7 @@ FORMS[np.vdot] = lambda layer, a, b: np.dot(np.conjugate(np.ravel(a)), np.ravel(
 
 
 @batched(np.matmul)
-def matmul(layer: Layer, x: Any, y: Any, **options: Any) -> Any:
+def matmul(layer: Layer, x: Array, y: Array, **options: object) -> Any:
     """Matrices, vectors, stacks of them. With a matrix that all examples share it is one product."""
     nx, ny = ndim_of(x), ndim_of(y)
     if options:
@@ -113,7 +112,7 @@ def matmul(layer: Layer, x: Any, y: Any, **options: Any) -> Any:
 
 
 @batched(np.einsum)
-def einsum(layer: Layer, *operands: Any, out: Any = None, optimize: Any = False, **options: Any) -> Any:
+def einsum(layer: Layer, *operands: Any, out: object = None, optimize: Any = False, **options: Any) -> Any:
     """``np.einsum`` with one more letter, for the batch."""
     arrays, call = arrays_and_subscripts(operands)
     letters = explicit(call, [np.ndim(x) for x in arrays])
@@ -137,7 +136,7 @@ IS_EITHER = np.linalg.eigvals(np.ones((1, 1))).dtype.kind == "f"  # from NumPy 2
 
 
 @batched(np.linalg.eig, np.linalg.eigvals, each=True)
-def eigenvalues(function: Any, layer: Layer, a: Any) -> Any:
+def eigenvalues(function: AnyFunction, layer: Layer, a: Array) -> Any:
     """Those of an example are complex only if one of them is; real and complex ones cannot share an array."""
     found = of_stacks(function, (2,), layer, a)
     w, is_mapped = open_layer(found[0] if function is np.linalg.eig else found, layer)
@@ -148,7 +147,7 @@ def eigenvalues(function: Any, layer: Layer, a: Any) -> Any:
 
 
 @batched(np.linalg.solve)
-def solve(layer: Layer, a: Any, b: Any) -> Any:
+def solve(layer: Layer, a: Array, b: Array) -> Any:
     """A vector is a matrix of one column."""
     if ndim_of(b) == 1:
         return np.squeeze(np.linalg.solve(a, np.reshape(b, (np.size(b), 1))), -1)
@@ -161,7 +160,7 @@ FORMS[np.isclose] = elementwise_of(np.isclose)
 # -- sliding products, of any arrays
 
 
-def convolve(a: Any, v: Any, mode: Any = "full", *, mirrored: bool = False) -> Any:
+def convolve(a: Array, v: Array, mode: str | int = "full", *, mirrored: bool = False) -> Array:
     """The sums of a[k - i] v[i] for those k that the mode names.
 
     Row i has the products with v[i], moved by i places, and zeros beside them: these meet no infinite v.
@@ -176,7 +175,7 @@ def convolve(a: Any, v: Any, mode: Any = "full", *, mirrored: bool = False) -> A
     return np.sum(products, axis=0, dtype=products.dtype)[m - 1 - left : n + right]
 
 
-def correlate(a: Any, v: Any, mode: Any = "valid") -> Any:
+def correlate(a: Array, v: Array, mode: str | int = "valid") -> Array:
     """A convolution with the reversed conjugate; if a is shorter, "same" begins where it would end."""
     return convolve(a, v[::-1].conj(), mode, mirrored=np.size(a) < np.size(v))
 

@@ -25,7 +25,7 @@ from ..rules.structure import astype, constant_with_history, flatten
 from ..rules.variants import NORMS
 from ..table.facts import of_kind
 from ..table.kernels import broadcast_view
-from ..table.shapes import Array, is_given
+from ..table.shapes import AnyFunction, Array, Axis, ByName, is_given
 from .batched import Batched, Layer, in_memory, open_layer, sample, strides_of, wrap_batched
 from .forms import FORMS, align, as_numpy_wrote, batched, in_front, ndim_of
 from .looping import has_mapped
@@ -41,13 +41,13 @@ def shift_axes(axis: Any, ndim: int) -> Any:
     return normalize_axis_index(axis, ndim) + 1
 
 
-def any_batched(*arguments: Any) -> bool:
+def any_batched(*arguments: object) -> bool:
     """Is one of these one of our arrays?"""
     return any([issubclass(type(v), Batched) for v in arguments])
 
 
 def along(
-    function: Any, layer: Layer, *args: Any, whole: bool = False, view: bool = False, restored: bool = False,
+    function: AnyFunction, layer: Layer, *args: Any, whole: bool = False, view: bool = False, restored: bool = False,
     **options: Any,
 ) -> Any:  # fmt: skip
     """The form of a function of one array with axes among its arguments.
@@ -85,7 +85,7 @@ def along(
 
 
 @lru_cache
-def signature_of(function: Any) -> tuple[tuple[str, ...], dict[str, Any]]:
+def signature_of(function: Any) -> tuple[tuple[str, ...], ByName]:
     """The names of a function's arguments, and the defaults of those that are axes."""
     if (name := getattr(function, "__name__", "")) in OF_UFUNCS and isinstance(function.__self__, np.ufunc):
         return ("array", *OF_UFUNCS[name].split()), {"axis": 0}
@@ -104,7 +104,7 @@ def in_one_axis(inner: Array) -> Array:
     return inner.reshape((len(inner), math.prod(inner.shape[1:])))
 
 
-def masks(where: Any, mapped: bool, ndim: int) -> Array:
+def masks(where: Array, mapped: bool, ndim: int) -> Array:
     """``where=`` for all examples, so that it broadcasts against arrays of ``ndim`` axes after the batch."""
     if not mapped:
         return where if ndim else np.reshape(where, (1, 1))
@@ -127,7 +127,7 @@ FORMS[norm] = lambda layer, x, ord=None, axis=None, keepdims=False: along(
 
 
 @batched(np.searchsorted, interpolate, np.digitize, each=True)
-def among(function: Any, layer: Layer, *args: Any, **options: Any) -> Any:
+def among(function: AnyFunction, layer: Layer, *args: Any, **options: Any) -> Any:
     """Functions that find numbers (their second argument, of np.digitize the first) among others, which all examples
     share."""
     others = [v for k, v in enumerate(args) if k != (function is not np.digitize)] + list(options.values())
@@ -139,7 +139,7 @@ def among(function: Any, layer: Layer, *args: Any, **options: Any) -> Any:
 
 
 @batched(NP.quantile, NP.percentile, NP.nanquantile, NP.nanpercentile, each=True)
-def quantile(function: Any, layer: Layer, *args: Any, **options: Any) -> Any:
+def quantile(function: AnyFunction, layer: Layer, *args: Any, **options: Any) -> Any:
     """All examples at the same q, or shared numbers at a q for each."""
     if any_batched(*args[1:2]):
         return among(function, layer, *args, **options)
@@ -167,7 +167,7 @@ def axes_read(inner: Array, order: str | None) -> tuple[int, ...] | None:
 
 
 @batched(np.reshape)
-def reshape(layer: Layer, a: Any, /, shape: Any, order: str | None = "C", **_: Any) -> Any:
+def reshape(layer: Layer, a: Array, /, shape: Any, order: str | None = "C", **_: object) -> Any:
     """``order="F"`` is C order of the reversed axes. (Where NumPy copies, ``looping.py`` does.)"""
     inner, shape = open_layer(a, layer)[0], whole(shape)
     if -1 in shape:  # without elements the shape would be ambiguous with a batch in front
@@ -188,7 +188,7 @@ FORMS[np.ravel] = FORMS[flatten] = lambda layer, a, order="C": reshape(layer, a,
 
 
 @batched(np.transpose)
-def transpose(layer: Layer, a: Any, axes: Any = None) -> Any:
+def transpose(layer: Layer, a: Array, axes: Axis = None) -> Any:
     """The batch stays where it is."""
     n = a.ndim
     order = tuple(range(n))[::-1] if axes is None else normalize_axis_tuple(axes, n)
@@ -196,14 +196,14 @@ def transpose(layer: Layer, a: Any, axes: Any = None) -> Any:
 
 
 @batched(np.squeeze, np.expand_dims, each=True)
-def change_axes(function: Any, layer: Layer, a: Any, *args: Any, **options: Any) -> Any:
+def change_axes(function: AnyFunction, layer: Layer, a: Array, *args: Any, **options: Any) -> Any:
     """Functions that add or drop axes of length 1."""
     shape = function(sample(a), *args, **options).shape
     return wrap_batched(a.inner.reshape((layer.size, *shape)), layer, view_of=a)
 
 
 @batched(np.broadcast_to, broadcast_view)
-def broadcast_to(layer: Layer, array: Any, shape: Any, **_: Any) -> Any:
+def broadcast_to(layer: Layer, array: Array, shape: Any, **_: object) -> Any:
     """Axes are aligned at their end."""
     shape = whole(shape)
     inner = array.inner.reshape((layer.size, *(1,) * (len(shape) - array.ndim), *array.shape))
@@ -211,7 +211,7 @@ def broadcast_to(layer: Layer, array: Any, shape: Any, **_: Any) -> Any:
 
 
 @batched(*of_kind("elements"), astype, np.copy, np.real, np.imag, each=True)
-def of_all(function: Any, layer: Layer, x: Any, *args: Any, **options: Any) -> Any:
+def of_all(function: AnyFunction, layer: Layer, x: Array, *args: Any, **options: Any) -> Any:
     """Functions that are the same for arrays of any shape."""
     if any_batched(*args, *options.values()):
         return NotImplemented
@@ -225,7 +225,7 @@ FORMS[constant_with_history] = lambda layer, x, y: wrap_batched(
 
 
 @batched(np.diag)
-def diag(layer: Layer, v: Any, k: int = 0) -> Any:
+def diag(layer: Layer, v: Array, k: int = 0) -> Any:
     """A matrix with the vector on its diagonal, or the diagonal of a matrix."""
     if np.ndim(v) != 1:
         return np.diagonal(v, k) if np.ndim(v) == 2 else NotImplemented
@@ -239,7 +239,7 @@ as_numpy_wrote(np.rollaxis, np.matrix_transpose, np.fliplr, np.flipud, np.tril, 
 
 
 @batched(pad_row)
-def pad(layer: Layer, x: Any, pad_width: Any, mode: Any = "constant", constant_values: Any = 0) -> Any:
+def pad(layer: Layer, x: Array, pad_width: Any, mode: object = "constant", constant_values: Array = 0) -> Any:
     """Nothing before the batch, and nothing after it."""
     if any_batched(constant_values) or np.ndim(constant_values):
         return NotImplemented
@@ -251,7 +251,7 @@ def pad(layer: Layer, x: Any, pad_width: Any, mode: Any = "constant", constant_v
 
 
 @batched(sliding_window_view)
-def windows(layer: Layer, x: Any, window_shape: Any, axis: Any = None, **options: Any) -> Any:
+def windows(layer: Layer, x: Array, window_shape: Any, axis: Axis = None, **options: Any) -> Any:
     """Over the axes of an example."""
     if options.get("writeable"):
         layer.doubt("sliding_window_view(writeable=True)")
@@ -264,7 +264,7 @@ def windows(layer: Layer, x: Any, window_shape: Any, axis: Any = None, **options
 
 
 @batched(np.concatenate, np.stack, each=True)
-def join(function: Any, layer: Layer, arrays: Any, /, axis: Any = 0, **options: Any) -> Any:
+def join(function: AnyFunction, layer: Layer, arrays: Any, /, axis: Any = 0, **options: Any) -> Any:
     """Along an axis after the batch, which is a new one for np.stack."""
     inner = [in_front(x, layer) for x in arrays]
     if axis is None:
@@ -277,7 +277,7 @@ def join(function: Any, layer: Layer, arrays: Any, /, axis: Any = 0, **options: 
 
 
 @batched(*of_kind("likes"), each=True)
-def fill_like(function: Any, layer: Layer, a: Any, *args: Any, shape: Any = None, **options: Any) -> Any:
+def fill_like(function: AnyFunction, layer: Layer, a: Array, *args: Any, shape: Any = None, **options: Any) -> Any:
     """An array to be written into has an element for each example."""
     if any_batched(*args, *options.values()):
         return NotImplemented
@@ -288,7 +288,7 @@ def fill_like(function: Any, layer: Layer, a: Any, *args: Any, shape: Any = None
 
 
 @batched(np.zeros, np.ones, np.empty, np.full, each=True)
-def fill(function: Any, layer: Layer, shape: Any, *args: Any, **options: Any) -> Any:
+def fill(function: AnyFunction, layer: Layer, shape: Any, *args: Any, **options: Any) -> Any:
     """The same, ``like`` an array of ours."""
     return wrap_batched(function((layer.size, *whole(shape)), *args, **options), layer)
 
@@ -301,7 +301,7 @@ FORMS[NP.asarray] = FORMS[NP.array] = lambda layer, a, *args, **options: (
 
 @batched(spaced, np.geomspace, each=True)
 def space(
-    function: Any, layer: Layer, start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None,
+    function: Any, layer: Layer, start: Array, stop: Array, num: int = 50, endpoint: bool = True, dtype: Any = None,
     axis: int = 0,
 ) -> Any:  # fmt: skip
     """Numbers between others, along a new axis."""

@@ -24,7 +24,7 @@ from ..base.modes import modes, switched
 from ..base.transformed import FunctionOfFunction
 from ..nodes.nodes import NodeRole, gradient_target, value_of
 from ..program.callers import user_frame
-from ..table.shapes import innermost
+from ..table.shapes import AnyFunction, Array, ByName, Values, innermost
 from . import forms, places, products, shapes  # noqa: F401 - they fill the table of forms
 from .batched import Batched, Doubt, Layer, Shared, in_order_of_stack, layer_of, open_layer, own_type, users_line
 from .definition import Axes, is_stacked, mapped_leaves, numbers_of, put_axis, run_loop, same_as_one, spread_axes
@@ -43,7 +43,7 @@ RUNNING = Registration(
 # ---------------------------------------------------------------- af.vmap: the function of a batch
 
 
-def vmap(f: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0, *, loop: str = "warn") -> Callable[..., Any]:
+def vmap(f: AnyFunction, in_axes: Axes = 0, out_axes: Axes = 0, *, loop: str = "warn") -> AnyFunction:
     """``f``, a function of one example, as a function of a batch of examples: what a loop over the examples returns.
 
     in_axes : which axis of the arguments numbers the examples: one int for all, or a tuple with one per argument; None
@@ -122,7 +122,7 @@ class Batch:
     size : how many examples there are.
     """
 
-    def __init__(self, f: Any, args: Any, options: Any, in_axes: Axes) -> None:
+    def __init__(self, f: AnyFunction, args: Values, options: ByName, in_axes: Axes) -> None:
         self.flat = not any([pytree.is_container(x) for x in args])
         self.f, self.args, self.options = f, args, options
         self.leaves, self.size = mapped_leaves(in_axes, args, self.flat)
@@ -152,7 +152,7 @@ class Batch:
         others = [(x, axis) for x, axis in self.leaves if type(x) is not np.ndarray]
         has_history = around.recording and any([gradient_target(x) is not None for x, _ in others])
         z = result = None
-        views: dict[int, Any] = {}
+        views: dict[int, Array] = {}
 
         def share(x: Any) -> Any:
             """As f sees what all examples share: what is one object stays one."""
@@ -197,7 +197,7 @@ class Batch:
             self.compare(layer, result, out_axes, before)
         return result
 
-    def compare(self, layer: Layer, result: Any, out_axes: Axes, before: Trial) -> None:
+    def compare(self, layer: Layer, result: object, out_axes: Axes, before: Trial) -> None:
         """Compare the result with what f returns for one example, the first time that arguments have these shapes: for
         that with the most numbers other than 0 and NaN, as all functions may agree in these."""
         if layer.depth > 1:
@@ -231,7 +231,7 @@ class Batch:
             before.restore()
 
 
-def definition_line(f: Any) -> str:
+def definition_line(f: AnyFunction) -> str:
     """Where a function was written."""
     code = getattr(inspect.unwrap(f), "__code__", None)
     return f"{code.co_name} at {code.co_filename}:{code.co_firstlineno}" if code else repr(f)
@@ -246,7 +246,7 @@ def line_of(error: BaseException) -> str:
     return frames[-1] if frames else users_line()
 
 
-def wrap_backward(outer: Any) -> Any:
+def wrap_backward(outer: AnyFunction | None) -> AnyFunction:
     """The wrapper of ``open_record`` in backward passes: ours around the present one (of af.compile)."""
     mine = forms.wrap_open_record
     return mine if outer is None or outer is mine else lambda open_record: mine(outer(open_record))
@@ -273,7 +273,7 @@ def take_out(z: Any, out_axes: Axes, layer: Layer) -> Any:
     return pytree.tree_unflatten(z, leaves)
 
 
-def leave(z: Any, axis: Any, layer: Layer, seen: set[int]) -> Any:
+def leave(z: Any, axis: int | None, layer: Layer, seen: set[int]) -> Any:
     """A result as the caller gets it: new memory, as np.stack gives it."""
     if not is_stacked(z):
         return z

@@ -16,7 +16,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, ParamSpec, Protocol, TypeVar, overload
+from typing import Any, ParamSpec, Protocol, overload
 
 import numpy as np
 
@@ -24,21 +24,20 @@ from ..backends.registry import NODE_TYPES
 from ..base import pytree
 from ..base.errors import GradientShapeError, NoRuleError
 from ..base.modes import modes
+from ..base.types import F
 from ..forward import operators
 from ..forward.recording import FORWARD
 from ..nodes.grads import check_numbers
 from ..nodes.nodes import Node, NodeRole, read_only, unwritable, value_of
 from ..rules import RULES
 from ..table import table
-from ..table.shapes import has_gradient
+from ..table.shapes import AnyFunction, Array, ByName, Values, has_gradient
 from ..table.table import COMPOSED, MISSING, Example, Rule
-from ..table.vjps import in_kind_of, needs_of, vjp_by_position
+from ..table.vjps import VJP, in_kind_of, needs_of, vjp_by_position
 from .joint import call_on_numbers, check_history, check_numbers_read, own_gradient, own_result
 
-Derivative = Callable[..., Any]
 P = ParamSpec("P")
-F = TypeVar("F", bound=Callable[..., Any])
-OWN: set[Any] = set()  # functions whose rows users have written: these may be written again
+OWN: set[AnyFunction] = set()  # functions whose rows users have written: these may be written again
 
 
 class Primitive(Protocol[P]):
@@ -47,10 +46,10 @@ class Primitive(Protocol[P]):
     def __call__(self, *args: P.args, **options: P.kwargs) -> Node:
         """The value: a node if an argument is one."""
 
-    def defvjp(self, **derivatives: Derivative) -> Primitive[P]:
+    def defvjp(self, **derivatives: AnyFunction) -> Primitive[P]:
         """Give it its derivatives: one function per argument, by its name. More can be added later."""
 
-    def defjvp(self, **tangents: Derivative) -> Primitive[P]:
+    def defjvp(self, **tangents: AnyFunction) -> Primitive[P]:
         """The same for forward mode, after :meth:`defvjp`: ``x=lambda t, y: t * y``, the tangent of the result that x
         causes with its tangent t. Arguments that are not named go on by the transpose of their vjp."""
 
@@ -85,7 +84,7 @@ def primitive(
     """
     if function is None:
         return functools.partial(primitive, label=label, latex=latex, elementwise=elementwise, writable=writable)
-    new = table.primitive(with_copies(function) if writable else function)
+    new: Any = table.primitive(with_copies(function) if writable else function)
     words = {"label": label, "latex": latex, "elementwise": elementwise}
     new.tangents = {}
     new.defvjp, new.defjvp = functools.partial(_defvjp, new, words), functools.partial(_defjvp, new, words)
@@ -103,14 +102,14 @@ def with_copies(function: Any) -> Any:
     return copying
 
 
-def _defvjp(function: Any, words: dict[str, Any], /, **derivatives: Derivative) -> Any:
+def _defvjp(function: Any, words: ByName, /, **derivatives: AnyFunction) -> AnyFunction:
     """Give a primitive its derivatives: one function per argument, by its name. More can be added later."""
     old = RULES.get(function)
     _register(function, {**(old.derivatives if old else {}), **derivatives}, replace=True, **words)
     return function
 
 
-def _defjvp(function: Any, words: dict[str, Any], /, **tangents: Derivative) -> Any:
+def _defjvp(function: Any, words: ByName, /, **tangents: AnyFunction) -> AnyFunction:
     """Give a primitive its tangents: one function per argument that has a derivative."""
     old = RULES.get(function)
     if missing := tangents.keys() - (old.derivatives if old else {}).keys():
@@ -123,7 +122,7 @@ def _defjvp(function: Any, words: dict[str, Any], /, **tangents: Derivative) -> 
 def register_rule(
     function: F, /, *, label: str = "", latex: str = "", arguments: tuple[str, ...] = (),
     elementwise: bool | None = None, domain: tuple[float, float] = (-2.0, 2.0), examples: tuple[Example, ...] = (),
-    replace: bool = False, **derivatives: Derivative,
+    replace: bool = False, **derivatives: AnyFunction,
 ) -> F:  # fmt: skip
     """Give a function of another library a row in the table of derivatives.
 
@@ -148,7 +147,7 @@ def register_rule(
     >>> round(float(x.grad), 4)
     -0.7358
     """
-    words: dict[str, Any] = {
+    words: ByName = {
         "label": label, "latex": latex, "arguments": arguments, "elementwise": elementwise, "domain": domain,
         "examples": examples, "replace": replace,
     }  # fmt: skip
@@ -157,7 +156,7 @@ def register_rule(
 
 
 def _register(
-    function: Any, derivatives: dict[str, Derivative], *, label: str = "", latex: str = "",
+    function: Any, derivatives: dict[str, AnyFunction], *, label: str = "", latex: str = "",
     arguments: tuple[str, ...] = (), elementwise: bool | None = None, domain: tuple[float, float] = (-2.0, 2.0),
     examples: tuple[Example, ...] = (), replace: bool = False,
 ) -> Any:  # fmt: skip
@@ -189,7 +188,7 @@ def _register(
     return function
 
 
-def parameters_of(function: Any, names: tuple[str, ...], derivatives: dict[str, Any]) -> list[inspect.Parameter]:
+def parameters_of(function: AnyFunction, names: tuple[str, ...], derivatives: ByName) -> list[inspect.Parameter]:
     """The parameters of a function, from its signature or as given."""
     if isinstance(function, np.ufunc):
         names = names or (tuple(derivatives) if len(derivatives) == function.nin else tuple("xyzuvw"[: function.nin]))
@@ -211,7 +210,7 @@ class OwnRule(Rule):
 
     __slots__ = ()
 
-    def bind(self, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, ...]:
+    def bind(self, args: Values, options: ByName) -> Values:
         """The call as one tuple in the row's order."""
         if self.order != self.names:
             given = dict(zip(self.order, args, strict=False))
@@ -272,7 +271,7 @@ def _row(function: Any, parameters: list[inspect.Parameter], derivatives: Any, e
     return row
 
 
-def _add_push(row: Rule, k: int, tangent: Derivative, result: tuple[str, ...]) -> None:
+def _add_push(row: Rule, k: int, tangent: AnyFunction, result: tuple[str, ...]) -> None:
     """Let forward mode use ``tangent`` for the row, and keep the values that it reads, too."""
     needs = needs_of(tangent, {name: j for j, name in enumerate(row.names)} | dict.fromkeys(result, -1))
     pushes = row.pushes or (None,) * row.operands
@@ -281,8 +280,8 @@ def _add_push(row: Rule, k: int, tangent: Derivative, result: tuple[str, ...]) -
 
 
 def checked_derivative(
-    function: str, name: str, derivative: Derivative, names: tuple[str, ...], result: tuple[str, ...]
-) -> Derivative:
+    function: str, name: str, derivative: AnyFunction, names: tuple[str, ...], result: tuple[str, ...]
+) -> AnyFunction:
     """The derivative, if its arguments make sense: first g, then the values it reads. Others need a default, as in
     ``lambda g, x, k=k: ...``, and keep it. Otherwise raises TypeError."""
     parameters = list(inspect.signature(derivative).parameters.values())
@@ -305,20 +304,20 @@ def checked_derivative(
     if not left:
         return derivative
 
-    def without_others(g: Any, *values: Any) -> Any:
+    def without_others(g: Array, *values: object) -> Array:
         return derivative(g, **{p.name: v for p, v in zip(read, values, strict=True)})
 
     without_others.__signature__ = inspect.Signature([parameters[0], *read])  # type: ignore[attr-defined]
     return without_others
 
 
-def _checked_vjp(vjp: Any, row: Rule, k: int, of: int | None = None) -> Any:
+def _checked_vjp(vjp: VJP, row: Rule, k: int, of: int | None = None) -> VJP:
     """A user's derivative with respect to operand k, whose result is checked: it is like that operand, or like
     ``saved[of]``."""
     of, like = (k, row.names[k]) if of is None else (of, "the result")
     what = f"the derivative of {row.name} with respect to {row.names[k]}"
 
-    def pulling(g: Any, saved: tuple[Any, ...]) -> Any:
+    def pulling(g: Array, saved: Values) -> Array:
         given = [read_only(x) if type(x) is np.ndarray else x for x in saved]  # others read them, too
         sent, like_this = vjp(unwritable(g), tuple(given)), saved[of]
         sent = sent if isinstance(g, NodeRole) else value_of(sent)  # it may have computed with a node from outside

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backends.registry import NODE_TYPES
+from ..backends.registry import NODE_TYPES, AnyFunction, Array, ByName, Values
 from ..base import pytree
 from ..base.errors import GradientShapeError, lost
 from ..base.modes import modes
@@ -38,10 +38,10 @@ class Context:
 
     def __init__(self) -> None:
         self._saved: list[Any] = []
-        self._plain: list[Any] = []  # results without a gradient
-        self._constants: list[Any] = []
+        self._plain: list[object] = []  # results without a gradient
+        self._constants: list[object] = []
 
-    def save_for_backward(self, *arrays: Any) -> None:
+    def save_for_backward(self, *arrays: object) -> None:
         """Keep these for backward: arguments, results, intermediate arrays. None stays None.
 
         Arguments and results are kept by the graph, which notices if they are overwritten; in a backward pass that
@@ -54,17 +54,17 @@ class Context:
     save_variable = save_for_backward
 
     @property
-    def saved_tensors(self) -> tuple[Any, ...]:
+    def saved_tensors(self) -> Values:
         """The saved arrays, in order."""
         return tuple(self._saved)
 
     saved_variables = saved_tensors  # another name for it
 
-    def mark_non_differentiable(self, *results: Any) -> None:
+    def mark_non_differentiable(self, *results: object) -> None:
         """These results of forward have no gradient: they become Constants."""
         self._plain.extend(results)
 
-    def mark_constant(self, *arrays: Any) -> None:
+    def mark_constant(self, *arrays: object) -> None:
         """These arrays, kept in attributes of ``ctx``, do not depend on the arguments of forward: a grid, a random
         mask. So a backward that reads them can be differentiated again."""
         self._constants.extend(arrays)
@@ -99,7 +99,7 @@ class Function:
 
     __module__ = "autoflow"
 
-    def __init__(self, *_: Any, **__: Any) -> None:
+    def __init__(self, *_: object, **__: object) -> None:
         raise TypeError(f"do not make a {type(self).__name__}, but apply it: {type(self).__name__}.apply(...)")
 
     @staticmethod
@@ -190,11 +190,11 @@ class Application:
         more = [f"_result{j}" for j in self.outs * self.several]
         return joint.step_row(self.cls, self.cls.__name__, [self.names[k] for k in self.places], needs, more)
 
-    def compared_in_runs(self) -> dict[str, Any]:
+    def compared_in_runs(self) -> ByName:
         """What a checkpoint compares, besides arrays among arguments and results: the contents of ctx for backward."""
         return vars(self.ctx)
 
-    def __call__(self, g: Any, saved: Sequence[Any]) -> list[Any]:
+    def __call__(self, g: Array, saved: Values) -> list[Any]:
         """Run backward: the row's joint function."""
         record = saved[-1]
         grads = [g.grads.get(j) for j in range(self.nresults)] if isinstance(g, joint.Parts) else [g]
@@ -237,7 +237,7 @@ class Application:
         is_array = (type(x) in NODE_TYPES or isinstance(x, np.generic)) and x.dtype.kind in "fc"
         return joint.made_by_forward(record, x, name) if is_array and not any([x is c for c in self.constants]) else x
 
-    def check_answer(self, answer: Any, record: Record) -> list[Any]:
+    def check_answer(self, answer: Any, record: Record) -> list[Array | None]:
         """The answer of backward, checked: one gradient per operand, of the right shape."""
         answer = list(answer) if isinstance(answer, (tuple, list)) else [answer]
         while len(answer) > len(self.names) and answer[-1] is None:
@@ -264,7 +264,7 @@ def _plain(x: Any) -> Any:
     return read_only(value_of(x))
 
 
-def arguments(cls: Any, args: Any, options: dict[str, Any]) -> tuple[list[str], list[Any]]:
+def arguments(cls: Any, args: Any, options: ByName) -> tuple[list[str], list[Any]]:
     """The arguments of forward with their names, in the order of its signature."""
     try:
         bound = inspect.signature(cls.forward).bind(None, *args, **options)
@@ -286,9 +286,9 @@ def arguments(cls: Any, args: Any, options: dict[str, Any]) -> tuple[list[str], 
     return names[1:], values[1:]  # without ctx
 
 
-def create_operation(result: Any, opmethod: str, operands: tuple[Any, ...], name: str | None) -> Any:
+def create_operation(result: Any, opmethod: str, operands: Values, name: str | None) -> Node:
     """``Operation.create_node``: a value made elsewhere, with the rule of that name in the table, or a later one."""
-    inputs = [x for x in operands if x is not None]
+    inputs = tuple([x for x in operands if x is not None])
     row = next((r for r in RULES.values() if r.name == opmethod and r.operands == len(inputs)), None)
     row = row if row is not None else custom_row(opmethod, len(inputs), None)
     if (layer := modes().layer) is not None:
@@ -302,10 +302,10 @@ def create_operation(result: Any, opmethod: str, operands: tuple[Any, ...], name
     return node
 
 
-def custom_row(name: str, n: int, f: Any) -> Rule:
+def custom_row(name: str, n: int, f: AnyFunction | None) -> Rule:
     """A row outside the table: ``f(g)`` returns the contribution to each of n operands."""
 
-    def send(g: Any, saved: tuple[Any, ...]) -> Any:
+    def send(g: Array, saved: Values) -> Any:
         if f is None:
             raise lost(f"there is no rule called {name!r} in the table: set one, node.grad_fn = lambda g: ...")
         sent = f(np.array(g) if isinstance(g, np.generic) else g.copy())  # others may read the same array
@@ -315,7 +315,7 @@ def custom_row(name: str, n: int, f: Any) -> Rule:
     return joint.joint_row(name, "xyz"[:n] if n <= 3 else n, joint=send)
 
 
-def set_grad_fn(node: Node, f: Any) -> None:
+def set_grad_fn(node: Node, f: AnyFunction) -> None:
     """``node.grad_fn = f``: from now on ``f(g)`` gives the node's contributions to its operands."""
     old = current_record(node)
     if old is None:

@@ -17,7 +17,7 @@ import contextlib
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -31,15 +31,15 @@ from ..nodes.coercion import plain_array
 from ..nodes.cuts import note_cut
 from ..nodes.grads import add_gradients
 from ..nodes.nodes import NodeRole, constant_from, current_record, gradient_target, new_record, operation_from, value_of
-from ..nodes.records import Record, ancestors
+from ..nodes.records import Record, Source, ancestors
 from ..nodes.versions import FreedArray, is_alone, owner_of
-from ..table.shapes import Array, is_on_host
+from ..table.shapes import AnyFunction, Array, ByName, Values, is_on_host
 from ..table.table import MISSING, Rule, new_row
 
 NOTHING = FreedArray(np.empty(0))  # the value of a record that has several results: no number, so not a scalar
 
 
-ROWS_OF: WeakKeyDictionary[type, dict[Any, Rule]] = WeakKeyDictionary()  # for each class of steps, or Function
+ROWS_OF: WeakKeyDictionary[type, dict[object, Rule]] = WeakKeyDictionary()  # for each class of steps, or Function
 kind_called = functools.cache(Kind)  # by name
 
 
@@ -82,7 +82,7 @@ class Parts:
 
     dtype, shape, size = NOTHING.dtype, NOTHING.shape, math.inf  # the gradient of a record without a value
 
-    def __init__(self, grads: dict[int, Any]) -> None:
+    def __init__(self, grads: dict[int, Array]) -> None:
         self.grads = grads
 
     def __add__(self, other: Parts) -> Parts:
@@ -101,23 +101,23 @@ RESULT_OF.vjps = RESULT_OF.scalar_vjps = (lambda g, saved: Parts({saved[1]: g}),
 RESULT_OF.holomorphic = False
 
 
-def result_in_pass(record: Record, j: int, value: Array) -> Any:
+def result_in_pass(record: Record, j: int, value: Array) -> Array:
     """The j-th result of ``record``, for use inside a recorded pass."""
     return operation_from(value, new_record(RESULT_OF, (record,), (NOTHING, j, value)))
 
 
-def one_root(records: Sequence[Any], seeds: Sequence[Array]) -> Record:
+def one_root(records: Sequence[Source], seeds: Sequence[Array]) -> Record:
     """One root for several: its pass sends each of ``records`` its own seed."""
     row = joint_row("results", len(records), joint=lambda g, saved: seeds)
     operands = [FreedArray(np.empty(r.shape, r.dtype)) for r in records]
     return new_record(row, tuple(records), (*operands, NOTHING))
 
 
-def made_by_forward(record: Record, value: Array, name: str) -> Any:
+def made_by_forward(record: Record, value: Array, name: str) -> Array:
     """An array that a Function's forward made and keeps as ``name``, as a node on the operands of ``record``. It is not
     known how it depends on them, so differentiating through it is an error."""
 
-    def refuse(g: Array, saved: Any) -> Any:
+    def refuse(g: Array, saved: Values) -> NoReturn:
         raise LostGradientError(
             f"{record.rule.name}.backward reads {name}, an array that forward made, and is differentiated again: "
             f"how it depends on the arguments is not known. Save the arguments with ctx.save_for_backward and compute "
@@ -154,7 +154,7 @@ def record_results(
     return tuple(nodes) if several else nodes[0]
 
 
-def check_history(sent: Any, gs: Sequence[Any], name: str) -> None:
+def check_history(sent: object, gs: Sequence[Array], name: str) -> None:
     """Did a user's derivative keep the history of ``gs``, dL/d(result) for each result? It is linear in them, so a
     gradient that depends on none of them has to be zero."""
     sources = [gradient_target(g) for g in gs] if modes().recording else []
@@ -195,13 +195,13 @@ def make_shadowed(x: Any) -> Any:
     return np.positive(x) if isinstance(x, NodeRole) else x  # type: ignore[call-overload]
 
 
-def is_made_from(record: Any, source: Any) -> bool:
+def is_made_from(record: Source, source: Source) -> bool:
     """Does this record depend on that one? (Older records cannot.)"""
     newer = () if record is None else ancestors(record, lambda found: found.number > source.number)
     return any(found is source for found in newer)
 
 
-def call_on_numbers(f: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
+def call_on_numbers(f: AnyFunction, args: Sequence[Any], options: ByName) -> Any:
     """The result of a user's function, which gets plain arrays. Raises LostGradientError if it reads numbers of nodes
     that it captures, which is checked in its first call."""
     answer, switches = apart().call(f, *args, **options), modes()
@@ -211,7 +211,7 @@ def call_on_numbers(f: Any, args: Sequence[Any], options: dict[str, Any]) -> Any
     return answer
 
 
-def own_result(z: Any, inputs: Sequence[Any], holders: int | None = 0) -> Array:
+def own_result(z: Array, inputs: Sequence[object], holders: int | None = 0) -> Array:
     """The result of a user's function as a plain array that shares no memory with its arguments, nor with a buffer that
     the function keeps and may fill again: only ``holders`` names of the caller's hold it (None: not checked). Raises
     LostGradientError for a node with a history: the function gets plain arrays, so it has used a node from outside."""

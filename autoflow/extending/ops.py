@@ -19,7 +19,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 _REGISTERED: dict[str, Callable[..., Any]] = {}
 
 
-def _built_in(name: str) -> Any:
+def _built_in(name: str) -> Callable[..., Any] | None:
     """The function whose row has that name; None if no row has it."""
     return next((function for function, row in _RULES.items() if row.name == name and callable(function)), None)
 
@@ -30,7 +30,7 @@ def __dir__() -> list[str]:
     return sorted({*built_in, *_REGISTERED, "register_function", "register_operation"})
 
 
-def _register(name: str, function: Any, replace: bool) -> Any:
+def _register(name: str, function: _F, replace: bool) -> _F:
     if not (isinstance(name, str) and name.isidentifier()) or name.startswith("_"):
         raise ValueError(f"af.ops.{name} could not be written: a name is letters, digits and underscores")
     if not callable(function):

@@ -12,7 +12,7 @@ and a test says so. Operators are in ``operators.py``, Python's protocols (float
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, Never, TypeVar, overload
 
 import numpy as np
@@ -22,7 +22,7 @@ from ..base.errors import InPlaceError, NoRuleError
 from ..base.lazy import later
 from ..base.modes import TAKEN, modes
 from ..base.spellings import advise, refuse_keywords
-from ..base.types import named_dtype
+from ..base.types import AnyFunction, Array, ByName, DTypeLike, Values, named_dtype
 from ..nodes.coercion import refuse_reader
 from ..nodes.grads import refuse_bytes
 from ..nodes.nodes import ConstantRole, Node, NodeRole, Operation, memory_of, plain_view, read_only, value_of
@@ -31,7 +31,7 @@ from ..rules import RULES
 from ..rules.structure import astype, cast, flatten
 from ..table.indexing import getitem
 from ..table.outside import WRITERS
-from ..table.shapes import NOT_GIVEN
+from ..table.shapes import NOT_GIVEN, Axis, Mode
 from ..table.table import Rule
 from .closures import HOOKS
 from .node_methods import NodeMethods, install_methods
@@ -93,21 +93,21 @@ class Flat(np.lib.mixins.NDArrayOperatorsMixin):
         self.place[i]
         return self.base.reshape(-1)[i] if type(i) is int else self.elements[np.arange(len(self)).flat[i]]
 
-    def __setitem__(self, i: Any, value: Any) -> None:
+    def __setitem__(self, i: Any, value: Array) -> None:
         self.place[i] = False
         np.put(self.base, np.arange(len(self)).flat[i], opened(value))
 
-    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+    def __array__(self, dtype: DTypeLike = None, copy: bool | None = None) -> np.ndarray:
         return np.asarray(self.elements, dtype)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **options: Any) -> Any:
         return call_opened(getattr(ufunc, method), args, options, method == "at")
 
-    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
+    def __array_function__(self, function: AnyFunction, types: Collection[type], args: Values, options: ByName) -> Any:
         return call_opened(function, args, options, function in WRITERS)
 
 
-def call_opened(function: Any, args: Any, options: dict[str, Any], writes: bool) -> Any:
+def call_opened(function: AnyFunction, args: Values, options: ByName, writes: bool) -> Any:
     """The call with arrays in place of ``x.flat``. ``writes``: into its first argument, which has to be an array."""
     out = options.get("out")
     if Flat in map(type, (*args[:writes], *(out if type(out) is tuple else [out]))):
@@ -131,8 +131,8 @@ class ArrayMethods:
 
     # -- reductions
 
-    def sum(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None,
-            where: Any = NOT_GIVEN, **unknown: Never) -> Node:  # fmt: skip
+    def sum(self, axis: Axis = None, dtype: DTypeLike = None, out: Array = None, keepdims: bool = False,
+            initial: Array = None, where: Array = NOT_GIVEN, **unknown: Never) -> Node:  # fmt: skip
         """np.sum"""
         if unknown:
             refuse_keywords("sum", unknown)
@@ -141,15 +141,15 @@ class ArrayMethods:
         given = NO_OPTIONS if out is None and where is NOT_GIVEN else {"out": out, "where": where}
         return apply(SUM, (self, axis, dtype, keepdims, initial), given)
 
-    def prod(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None,
-            where: Any = NOT_GIVEN, **unknown: Never) -> Node:  # fmt: skip
+    def prod(self, axis: Axis = None, dtype: DTypeLike = None, out: Array = None, keepdims: bool = False,
+            initial: Array = None, where: Array = NOT_GIVEN, **unknown: Never) -> Node:  # fmt: skip
         """np.prod"""
         if unknown:
             refuse_keywords("prod", unknown)
         return apply(PROD, (self, axis, dtype, keepdims, initial), {"out": out, "where": where})
 
-    def mean(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *,
-             where: Any = NOT_GIVEN, **unknown: Never) -> Node:  # fmt: skip
+    def mean(self, axis: Axis = None, dtype: DTypeLike = None, out: Array = None, keepdims: bool = False, *,
+             where: Array = NOT_GIVEN, **unknown: Never) -> Node:  # fmt: skip
         """np.mean"""
         if unknown:
             refuse_keywords("mean", unknown)
@@ -158,41 +158,41 @@ class ArrayMethods:
         given = NO_OPTIONS if out is None and where is NOT_GIVEN else {"out": out, "where": where}
         return apply(MEAN, (self, axis, dtype, keepdims), given)
 
-    def max(self, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None,
-            where: Any = NOT_GIVEN, **unknown: Never) -> Node:  # fmt: skip
+    def max(self, axis: Axis = None, out: Array = None, keepdims: bool = False, initial: Array = None,
+            where: Array = NOT_GIVEN, **unknown: Never) -> Node:  # fmt: skip
         """np.max"""
         if unknown:
             refuse_keywords("max", unknown)
         return apply(MAX, (self, axis, keepdims, initial), {"out": out, "where": where})
 
-    def min(self, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None,
-            where: Any = NOT_GIVEN, **unknown: Never) -> Node:  # fmt: skip
+    def min(self, axis: Axis = None, out: Array = None, keepdims: bool = False, initial: Array = None,
+            where: Array = NOT_GIVEN, **unknown: Never) -> Node:  # fmt: skip
         """np.min"""
         if unknown:
             refuse_keywords("min", unknown)
         return apply(MIN, (self, axis, keepdims, initial), {"out": out, "where": where})
 
-    def var(self, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = False,
-            **options: Any) -> Node:  # fmt: skip
+    def var(self, axis: Axis = None, dtype: DTypeLike = None, out: Array = None, ddof: float = 0,
+            keepdims: bool = False, **options: Any) -> Node:  # fmt: skip
         """np.var"""
         if options.get("mean") is not None:
             return np.var(self, axis, dtype, out, ddof, keepdims, **options)  # type: ignore[call-overload]
         return apply(VAR, (self, axis, dtype, ddof, keepdims), {"out": out, **options})
 
-    def std(self, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = False,
-            **options: Any) -> Node:  # fmt: skip
+    def std(self, axis: Axis = None, dtype: DTypeLike = None, out: Array = None, ddof: float = 0,
+            keepdims: bool = False, **options: Any) -> Node:  # fmt: skip
         """np.std"""
         if options.get("mean") is not None:
             return np.std(self, axis, dtype, out, ddof, keepdims, **options)  # type: ignore[call-overload]
         return apply(STD, (self, axis, dtype, ddof, keepdims), {"out": out, **options})
 
-    def cumsum(self, axis: Any = None, dtype: Any = None, out: Any = None, **unknown: Never) -> Node:
+    def cumsum(self, axis: Axis = None, dtype: DTypeLike = None, out: Array = None, **unknown: Never) -> Node:
         """np.cumsum"""
         if unknown:
             refuse_keywords("cumsum", unknown)
         return apply(CUMSUM, (self, axis, dtype), {"out": out})
 
-    def cumprod(self, axis: Any = None, dtype: Any = None, out: Any = None, **unknown: Never) -> Node:
+    def cumprod(self, axis: Axis = None, dtype: DTypeLike = None, out: Array = None, **unknown: Never) -> Node:
         """np.cumprod"""
         if unknown:
             refuse_keywords("cumprod", unknown)
@@ -200,7 +200,7 @@ class ArrayMethods:
 
     # -- shapes
 
-    def reshape(self, *shape: Any, order: str = "C", copy: Any = None) -> Node:
+    def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> Node:
         """np.reshape; the shape as a tuple or as several arguments"""
         return apply(RESHAPE, (self, shape[0] if len(shape) == 1 else shape, order, copy))
 
@@ -228,7 +228,7 @@ class ArrayMethods:
         """A copy with one axis."""
         return flatten(self, order)
 
-    def squeeze(self, axis: Any = None, **unknown: Never) -> Node:
+    def squeeze(self, axis: Axis = None, **unknown: Never) -> Node:
         """np.squeeze"""
         if unknown:
             refuse_keywords("squeeze", unknown)
@@ -251,15 +251,15 @@ class ArrayMethods:
 
     # -- elements
 
-    def take(self, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise") -> Node:
+    def take(self, indices: Array, axis: Axis = None, out: Array = None, mode: Mode = "raise") -> Node:
         """np.take"""
         return np.take(self, indices, axis=axis, out=out, mode=mode)  # type: ignore[call-overload]
 
-    def compress(self, condition: Any, axis: Any = None, out: Any = None) -> Node:
+    def compress(self, condition: Array, axis: Axis = None, out: Array = None) -> Node:
         """np.compress"""
         return np.compress(plain_arrays(condition), self, axis=axis, out=out)  # type: ignore[call-overload]
 
-    def repeat(self, repeats: Any, axis: Any = None) -> Node:
+    def repeat(self, repeats: Array, axis: Axis = None) -> Node:
         """np.repeat"""
         return np.repeat(self, repeats, axis=axis)  # type: ignore[call-overload]
 
@@ -267,19 +267,19 @@ class ArrayMethods:
         """np.diagonal"""
         return np.diagonal(self, offset, axis1, axis2)  # type: ignore[call-overload]
 
-    def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None) -> Node:
+    def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Array = None) -> Node:
         """np.trace"""
         return np.trace(self, offset, axis1, axis2, dtype=dtype, out=out)  # type: ignore[call-overload]
 
-    def dot(self, other: Any, out: Any = None) -> Node:
+    def dot(self, other: Array, out: Array = None) -> Node:
         """np.dot"""
         return apply(DOT, (self, other), NO_OPTIONS if out is None else {"out": out})
 
-    def clip(self, min: Any = None, max: Any = None, out: Any = None, **options: Any) -> Node:
+    def clip(self, min: Array = None, max: Array = None, out: Array = None, **options: Any) -> Node:
         """np.clip"""
         return np.clip(self, min, max, out=out, **options)  # type: ignore[call-overload]
 
-    def round(self, decimals: int = 0, out: Any = None) -> Node:
+    def round(self, decimals: int = 0, out: Array = None) -> Node:
         """np.round"""
         return np.round(self, decimals, out=out)  # type: ignore[call-overload]
 
@@ -314,10 +314,10 @@ class ArrayMethods:
     ) -> Node: ...  # fmt: skip
     @overload
     def astype(
-        self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
+        self, dtype: DTypeLike, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
     ) -> np.ndarray: ...
     def astype(
-        self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
+        self, dtype: DTypeLike, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
     ) -> Any:
         """The same numbers in another dtype. To integers, booleans, text: a plain array, where the gradient ends."""
         dtype = named_dtype(dtype)
@@ -365,23 +365,23 @@ class ArrayMethods:
             return read_only(memory_of(self)).view(*args, **options)
         raise NoRuleError("x.view(dtype) reads the bytes as other numbers: use x.astype(dtype), or x.value.view(dtype)")
 
-    def choose(self, choices: Any, out: Any = None, mode: Any = "raise") -> Node:
+    def choose(self, choices: Sequence[Array], out: Array = None, mode: Mode = "raise") -> Node:
         """np.choose: elements of several arrays, selected by these integers"""
         return np.choose(self, choices, out=out, mode=mode)  # type: ignore[call-overload]
 
     # -- written into
 
-    def put(self, indices: Any, values: Any, mode: Any = "raise") -> None:
+    def put(self, indices: Array, values: Array, mode: Mode = "raise") -> None:
         """np.put"""
         np.put(self, indices, values, mode=mode)  # type: ignore[arg-type]
 
-    def sort(self, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None,
-             descending: Any = None) -> None:  # fmt: skip
+    def sort(self, axis: int = -1, kind: Any = None, order: Any = None, *, stable: bool | None = None,
+             descending: bool | None = None) -> None:  # fmt: skip
         """``x[...] = np.sort(x.copy())``: of a copy, because its derivative needs the old values"""
         turned = {} if descending is None else {"descending": descending}  # from NumPy 2.5 on
         self[...] = np.sort(self.copy(), axis=axis, kind=kind, order=order, stable=stable, **turned)  # type: ignore[index]
 
-    def partition(self, kth: Any, axis: int = -1, kind: Any = "introselect", order: Any = None) -> None:
+    def partition(self, kth: Array, axis: int = -1, kind: Any = "introselect", order: Any = None) -> None:
         """``x[...] = np.partition(x.copy(), kth)``"""
         self[...] = np.partition(self.copy(), kth, axis=axis, kind=kind, order=order)  # type: ignore[index]
 
@@ -392,7 +392,7 @@ class ArrayMethods:
             raise NoRuleError("x.resize() of a node to another size is not recorded: use np.resize, a new array")
         self.shape = new
 
-    def fill(self, value: Any) -> None:
+    def fill(self, value: Array) -> None:
         """``x[...] = value`` with one number or 0-d node."""
         if np.ndim(value):
             raise ValueError(f"fill takes one number, not shape {np.shape(value)}: write x[...] = value")
@@ -410,17 +410,17 @@ class ArrayMethods:
         return value_of(self).flags
 
 
-def reduce_quickly(rule: Rule, x: Any, options: tuple[Any, ...]) -> Any:
+def reduce_quickly(rule: Rule, x: Node, options: Values) -> Array:
     """A reduction as losses have it, along one axis or all: what ``apply`` would find out takes 0.5 µs."""
     if modes().autocast is None and hasattr(x, "_record"):
         return compute_one(rule, x, x._record, options, 3)
     return apply(rule, (x, *options))
 
 
-def plain_method(name: str) -> Callable[..., Any]:
+def plain_method(name: str) -> AnyFunction:
     """The method of that name on the numbers alone."""
 
-    def method(self: Any, *args: Any, **options: Any) -> Any:
+    def method(self: Node, *args: object, **options: object) -> Any:
         if any(map(advise, options)):
             refuse_keywords(name, options)
         shadow = modes().shadow  # in a proof the numbers are those of the memory, where a library takes them
@@ -432,10 +432,10 @@ def plain_method(name: str) -> Callable[..., Any]:
     return method
 
 
-def refused_method(name: str, advice: str) -> Callable[..., Any]:
+def refused_method(name: str, advice: str) -> AnyFunction:
     """A method that raises an error naming its replacement."""
 
-    def method(self: Any, *args: Any, **options: Any) -> Any:
+    def method(self: Node, *args: object, **options: object) -> Any:
         if name in READING and not self.requires_grad:
             return getattr(read_only(memory_of(self)), name)(*args, **options)
         raise NoRuleError(f"x.{name}() of a node is not recorded: {advice}. On plain numbers: x.value.{name}()")
@@ -456,7 +456,7 @@ def guard_attributes(family: NodeTypes) -> None:
     """Let ``z.real = v`` and ``x.flat = v`` be writes; ``x.shape = ...`` is a reshape that x itself becomes, and
     ``x.data = ...`` is refused: it would change the node, but not the array under it."""
 
-    def refuse(self: Any, value: Any) -> None:
+    def refuse(self: Node, value: object) -> None:
         raise InPlaceError("data of a node cannot be assigned to: write the numbers, x[...] = ...")
 
     layout = ("shape", "strides", "dtype")
@@ -474,7 +474,7 @@ def guard_attributes(family: NodeTypes) -> None:
             setattr(family.Node, name, property(getter if callable(getter) else getter.__get__, setter))
 
 
-def write_imag(x: Any, value: Any) -> None:
+def write_imag(x: Node, value: Array) -> None:
     """``z.imag = v``; for real numbers NumPy raises its own error."""
     if value_of(x).dtype.kind != "c":
         raise TypeError("array does not have imaginary part to set")

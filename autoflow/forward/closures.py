@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backends.registry import NODE_TYPES, registered_type
+from ..backends.registry import NODE_TYPES, AnyFunction, Array, Values, registered_type
 from ..base.errors import MixedArraysError
 from ..base.modes import modes
 from ..nodes.coercion import kept_in, plain_array, refuse_halfway
@@ -40,7 +40,7 @@ from ..program.places import Activation, enter  # noqa: F401 - in the texts
 from ..rules import RULES
 from ..table.blocks import FROM, UFUNCS  # noqa: F401 - in the texts
 from ..table.outside import public_name
-from ..table.shapes import DOUBLE, has_gradient  # noqa: F401 - in the texts
+from ..table.shapes import DOUBLE, has_gradient  # noqa: F401 - in the texts, Array, AnyFunction, AnyFunction, Array
 from ..table.table import COMPOSED, Rule
 from . import recording
 from .recording import FORWARD, REALS  # noqa: F401 - in the texts
@@ -49,10 +49,11 @@ from .templates import written_out
 # ---------------------------------------------------------------- another class beside a node: who computes?
 
 NUMPYS_HOOK = np.ndarray.__array_ufunc__
-HOOKS: set[Any] = {NUMPYS_HOOK}  # operands with one of these need not be looked at; dispatch.py adds that of nodes
+Binary = Callable[[Array, Array], Array]
+HOOKS: set[AnyFunction] = {NUMPYS_HOOK}  # operands with one of these are not looked at; dispatch.py adds that of nodes
 
 
-def is_anothers(function: Any, kinds: Any, operands: Any, writes: bool, hook: str = "__array_ufunc__") -> bool:
+def is_anothers(function: Any, kinds: Any, operands: Values, writes: bool, hook: str = "__array_ufunc__") -> bool:
     """Should a class of these ``kinds`` compute ``function(*operands)``? Then we return NotImplemented.
 
     Not for a function whose answer has no history (a comparison): of numbers NumPy asks the class by itself.
@@ -104,7 +105,7 @@ def not_kept(kind: type, call: str, writes: bool) -> MixedArraysError:
 asarray, float64, ndarray, view = np.asarray, np.float64, np.ndarray, np.ndarray.view
 
 
-unary: Callable[..., Callable[[Any], Any]] = written_out("""
+unary: Callable[..., Callable[[Array], Array]] = written_out("""
 def unary(rule, depth=2):
     '''The quick closure of a ufunc of one argument. The frame at ``depth`` is the one that asks for it: 1 is the caller
     of the closure, 2 the caller of NumPy's hook that calls it.'''
@@ -137,7 +138,7 @@ def unary(rule, depth=2):
 """, globals())  # fmt: skip
 
 
-binary: Callable[..., Callable[[Any, Any], Any]] = written_out("""
+binary: Callable[..., Binary] = written_out("""
 def binary(rule, compute, numbers=True, depth=2):
     '''The quick closure of a function of two arguments. ``compute`` does it; on np.float64 if ``numbers``. ``depth``:
     see :func:`unary`.'''
@@ -190,7 +191,7 @@ def protect_operands(rule: Rule, a: Any, b: Any, plain: int) -> tuple[Any, Any, 
     return (a, array, extra) if plain else (array, b, extra)
 
 
-def general(rule: Rule, x: Any, y: Any, compute: Any) -> Any:
+def general(rule: Rule, x: Array, y: Array, compute: AnyFunction) -> Array:
     """The same for every other kind of operand. If a class has arithmetic of its own, Python or NumPy calls it, no
     matter who called us."""
     t, u = type(x), type(y)
@@ -208,11 +209,11 @@ def general(rule: Rule, x: Any, y: Any, compute: Any) -> Any:
     return recording.make_node(rule, z if type(z) in NODE_TYPES else asarray(z), (x, y), operands)
 
 
-def reflected(forward: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+def reflected(forward: Binary) -> Binary:
     """``2.0 * x``: what NumPy and Python leave to the operand on the right. (``plain * x`` in a library that would lose
     the gradient is refused.)"""
 
-    def operate(y: Any, x: Any) -> Any:
+    def operate(y: Array, x: Array) -> Array:
         if type(x) is ndarray and wants_numbers(module := getframe(1).f_globals.get("__name__")):
             refuse_halfway(module, y.requires_grad)
         return forward(x, y)
@@ -222,7 +223,7 @@ def reflected(forward: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 
 # The same bits as the ufunc's on arrays, and five times as fast on np.float64. (Not on complex numbers, whose
 # division has other bits: they take the general way.)
-QUICK: dict[Any, Callable[[Any, Any], Any]] = {ufunc: operator for operator, ufunc in UFUNCS.items()}
+QUICK: dict[np.ufunc, Binary] = {ufunc: operator for operator, ufunc in UFUNCS.items()}
 
 
 def quicken() -> None:

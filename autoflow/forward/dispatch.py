@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import numpy as np
@@ -20,12 +20,12 @@ from ..base.lazy import later
 from ..base.modes import modes
 from ..nodes.coercion import refuse_halfway
 from ..nodes.cuts import note_cut
-from ..nodes.nodes import NodeRole, constant_from, memory_of, read_only, value_of
+from ..nodes.nodes import Node, NodeRole, constant_from, memory_of, read_only, value_of
 from ..program.callers import getframe, wants_numbers
 from ..rules import RULES
 from ..rules.variants import METHODS, VARIANTS, along_axes, chosen, computed_in
 from ..table.outside import ALLOCATORS, WRITERS, advice, is_plain, public_name
-from ..table.shapes import NOT_GIVEN, as_array, has_gradient, name_out
+from ..table.shapes import NOT_GIVEN, AnyFunction, ByName, Values, as_array, has_gradient, name_out
 from ..table.table import COMPOSED, LISTS
 from .closures import HOOKS, is_anothers
 from .recording import FORWARD, apply, orphan_numbers
@@ -35,7 +35,7 @@ AXES = ("axes", "axis", "keepdims")  # keywords of products
 
 
 def array_ufunc(
-    self: Any, ufunc: np.ufunc, method: str, x: Any, y: Any = NOT_GIVEN, /, *rest: Any, **options: Any
+    self: Node, ufunc: np.ufunc, method: str, x: Any, y: Any = NOT_GIVEN, /, *rest: Any, **options: Any
 ) -> Any:  # fmt: skip
     """``np.exp(x)``, ``np.add(2.0, x)``, ``plain += x``, ``np.add.reduce(x)``."""
     # Positional parameters instead of *inputs save 0.1 µs, the quick closures another 0.5 over apply().
@@ -48,7 +48,7 @@ def array_ufunc(
         return numbers_unless_lost(error, self, getattr(ufunc, method), inputs, options)
 
 
-def recorded_ufunc(self: Any, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+def recorded_ufunc(self: Node, ufunc: np.ufunc, method: str, inputs: Values, options: ByName) -> Any:
     """The same, of calls that are not quick."""
     if wants_numbers(caller := getframe(2).f_globals.get("__name__")):
         refuse_halfway(caller, has_gradient(inputs))
@@ -105,7 +105,7 @@ def has_scipy_rule(ufunc: np.ufunc) -> bool:
     return ufunc in RULES or ufunc in COMPOSED
 
 
-def array_function(self: Any, function: Any, types: Any, args: Any, options: Any) -> Any:
+def array_function(self: Node, function: AnyFunction, types: Collection[type], args: Values, options: ByName) -> Any:
     """``np.sum(x, axis=0)``, ``np.concatenate([x, y])``."""
     try:
         if wants_numbers(caller := getframe(1).f_globals.get("__name__")):
@@ -128,7 +128,7 @@ def array_function(self: Any, function: Any, types: Any, args: Any, options: Any
         return numbers_unless_lost(error, self, function, args, options)
 
 
-def composed_function(function: Any, args: Any, options: Any) -> Any:
+def composed_function(function: AnyFunction, args: Values, options: ByName) -> Any:
     """The same, of a function without a row: one that is composed of rows, that writes, or whose result is plain."""
     if function in COMPOSED:
         if (answer := numpys_answer(function, args, options)) is not None:
@@ -152,7 +152,7 @@ def composed_function(function: Any, args: Any, options: Any) -> Any:
     return without_rule(function, function, args, options)
 
 
-def refuse_new_arguments(function: Any, args: Any, options: Any) -> None:
+def refuse_new_arguments(function: AnyFunction, args: Values, options: ByName) -> None:
     """NumPy itself has accepted the call. If ours has no place for one of the arguments, this NumPy is newer."""
     try:
         inspect.signature(COMPOSED[function]).bind(*args, **{k: v for k, v in options.items() if k != "out"})
@@ -164,7 +164,7 @@ def refuse_new_arguments(function: Any, args: Any, options: Any) -> None:
         ) from None
 
 
-def without_rule(function: Any, call: Any, args: Any, options: Any, method: str = "") -> Any:
+def without_rule(function: AnyFunction, call: AnyFunction, args: Values, options: ByName, method: str = "") -> Any:
     """Handle a function that has no row: the plain result where that is right, else an error."""
     if function in ALLOCATORS:
         return constant_from(on_numbers(call, args, options))
@@ -175,7 +175,7 @@ def without_rule(function: Any, call: Any, args: Any, options: Any, method: str 
     raise NoRuleError(f"{public_name(function, method)} of a node is not differentiated: {advice(function, method)}")
 
 
-def run_composed(call: Any, body: Any, args: Any, options: dict[str, Any]) -> Any:
+def run_composed(call: AnyFunction, body: AnyFunction, args: Any, options: ByName) -> Any:
     """The result of ``body``, which is ``call`` composed of other functions; in ``out=`` if that is given."""
     if options.get("out") is None:
         return body(*args, **options)
@@ -184,7 +184,7 @@ def run_composed(call: Any, body: Any, args: Any, options: dict[str, Any]) -> An
     return write_composed(call, body, args, options)
 
 
-def numpys_answer(call: Any, args: Any, options: dict[str, Any]) -> Any:
+def numpys_answer(call: AnyFunction, args: Values, options: ByName) -> Any:
     """NumPy's own result of a call that we compose of others, with its errors, dtypes and layouts; as Constants. None
     if a gradient flows, or if a result is a view, into which a node may be written."""
     if any([isinstance(x, NodeRole) and x.requires_grad for x in args]):  # most often
@@ -205,19 +205,19 @@ def numpys_answer(call: Any, args: Any, options: dict[str, Any]) -> Any:
     return type(z)(*parts) if hasattr(z, "_fields") else type(z)(parts)
 
 
-def is_view(parts: Sequence[Any], nodes: list[Any]) -> bool:
+def is_view(parts: Iterable[Any], nodes: list[Node]) -> bool:
     """Does one of these results show floats of a node, into which another node may be written?"""
     return any([has_floats(z) and np.may_share_memory(z, x) for z in parts for x in nodes])
 
 
-def nodes_in(x: Any) -> list[Any]:
+def nodes_in(x: object) -> list[Any]:
     """The nodes in nested tuples and lists."""
     if isinstance(x, (tuple, list)):
         return [node for part in x for node in nodes_in(part)]
     return [x] if isinstance(x, NodeRole) else []
 
 
-def numbers_unless_lost(error: Exception, self: Any, call: Any, args: Any, options: dict[str, Any]) -> Any:
+def numbers_unless_lost(error: Exception, self: Node, call: AnyFunction, args: Values, options: ByName) -> Any:
     """NumPy's own answer to a call that no row knows; or raise the error, if a gradient would be lost."""
     out = options.get("out")
     target = out[0] if isinstance(out, tuple) and len(out) == 1 else out
@@ -246,7 +246,7 @@ def given_plain(x: Any) -> Any:
     return type(x)([given_plain(v) for v in x]) if type(x) in (list, tuple) else x
 
 
-def on_numbers(call: Any, args: Any, options: Any) -> Any:
+def on_numbers(call: AnyFunction, args: Values, options: ByName) -> Any:
     """NumPy's own answer, for the numbers alone. The numbers of nodes with a gradient are read-only. In a proof floats
     are computed from the memory of nodes, so that code that goes on computing with them is found like code that reads
     the memory."""
@@ -258,7 +258,7 @@ def on_numbers(call: Any, args: Any, options: Any) -> Any:
     return call(*memory_of(args), **{k: memory_of(v) for k, v in options.items()})
 
 
-def has_floats(x: Any) -> bool:
+def has_floats(x: object) -> bool:
     """Is it a float, or an array of floats?"""
     return isinstance(x, float) or getattr(getattr(x, "dtype", None), "kind", "") in ("f", "c")
 

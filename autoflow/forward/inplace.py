@@ -41,7 +41,7 @@ from ..base.modes import LEFT, modes
 from ..nodes import nodes, versions
 from ..nodes.coercion import WHY, plain_array
 from ..nodes.cuts import note_cut
-from ..nodes.nodes import NodeRole, VariableRole, current_record, new_record, value_of
+from ..nodes.nodes import AnyFunction, ByName, Node, NodeRole, VariableRole, current_record, new_record, value_of
 from ..nodes.rebinding import check_left, leave
 from ..nodes.records import Extras
 from ..program.callers import caller
@@ -51,16 +51,16 @@ from ..rules.variants import as_booleans
 from ..table import shapes
 from ..table.indexing import getitem, is_basic, put_back, setitem
 from ..table.outside import advice, public_name
-from ..table.shapes import Array, as_array, as_dtype, has_gradient, is_numpys, together
+from ..table.shapes import Array, Mode, Values, as_array, as_dtype, has_gradient, is_numpys, together
 from ..table.table import Rule
 from . import recording
-from .closures import HOOKS, NUMPYS_HOOK, is_anothers
+from .closures import HOOKS, NUMPYS_HOOK, Binary, is_anothers
 from .writing import become_constant, is_unfinished, overwrite, save_overwritten_values, write_noted
 
 # ---------------------------------------------------------------- writing: into memory, and into the history
 
 
-def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any], partly: bool = False) -> Any:
+def write(x: NodeRole, rule: Rule, inputs: Values, run: AnyFunction, partly: bool = False) -> NodeRole:
     """Do ``run(memory, *values)``, which writes into x's memory, and let x become the operation ``rule(*inputs)``.
 
     ``inputs``: operands, then options, as the row names them; where x itself stands its old value is meant.
@@ -97,7 +97,7 @@ def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any], 
     return announce_write(x, region)
 
 
-def operands_of_write(x: Any, rule: Rule, inputs: tuple[Any, ...], partly: bool) -> recording.Operands:
+def operands_of_write(x: NodeRole, rule: Rule, inputs: Values, partly: bool) -> recording.Operands:
     """The operands and options of a write into x."""
     n = rule.operands
     operands = recording.split_inputs(inputs[:n])
@@ -112,7 +112,7 @@ def operands_of_write(x: Any, rule: Rule, inputs: tuple[Any, ...], partly: bool)
     return operands
 
 
-def announce_write(x: Any, region: Array) -> Any:
+def announce_write(x: NodeRole, region: Array) -> NodeRole:
     """Tell those who look at operations of a write into that part of x; returns x."""
     switches = modes()
     if switches.shadow:
@@ -126,7 +126,7 @@ def announce_write(x: Any, region: Array) -> Any:
 
 def keep_values(
     rule: Rule, values: list[Any], flowing: tuple[bool, ...], written: Array
-) -> tuple[list[Any], list[Any]]:
+) -> tuple[list[Any], list[tuple[Array, bytes | None]]]:
     """The operands and options as the record keeps them: copies of what derivatives read and the write, or the user,
     may change; and the fingerprints of index arrays that are too large to be copied.
 
@@ -134,7 +134,7 @@ def keep_values(
     """
     needed = rule.must_save(flowing)
     kept = list(values)
-    marks: list[Any] = []
+    marks: list[tuple[Array, bytes | None]] = []
     for k, v in enumerate(values[: rule.operands]):
         if type(v) in NODE_TYPES:
             overlaps = np.may_share_memory(v, written)
@@ -156,7 +156,7 @@ def written_region(memory_of_x: Array, place: Any) -> Array:
     return memory_of_x[place if ... in place else (*place, ...)]  # with ... one element is a view, too
 
 
-def check_writable(x: Any, is_recorded: bool) -> None:
+def check_writable(x: NodeRole, is_recorded: bool) -> None:
     """Raise InPlaceError if x may not be written into."""
     root = x
     while (view := getattr(root, "_view", None)) is not None:
@@ -183,7 +183,7 @@ def check_writable(x: Any, is_recorded: bool) -> None:
         )
 
 
-def write_item(x: Any, i: Any, y: Any) -> None:
+def write_item(x: Node, i: Any, y: Any) -> None:
     """``x[i] = y``, recorded."""
     if not hasattr(x, "_value"):
         write_numbers(x, lambda a: a.__setitem__(value_of(i), value_of(y)), y)
@@ -195,7 +195,7 @@ def write_item(x: Any, i: Any, y: Any) -> None:
     write(x, RULES[setitem], (x, y, i), lambda memory, a, b, i: memory.__setitem__(i, b), partly=True)
 
 
-def write_numbers(x: Any, run: Callable[[Array], Any], y: Any = None) -> None:
+def write_numbers(x: Any, run: Callable[[Array], object], y: object = None) -> None:
     """Let ``run(memory)`` write numbers, those of y, into a node, or into an array of our class that NumPy made in C
     (``masked.data``), if no gradient is lost, of y or of a node that it is a view of."""
     if hasattr(x, "_value"):
@@ -212,7 +212,7 @@ def write_numbers(x: Any, run: Callable[[Array], Any], y: Any = None) -> None:
     write_noted(numbers, numbers, run)
 
 
-def written_through(x: Any, i: Any, y: Any) -> bool:
+def written_through(x: Node, i: Any, y: Array) -> bool:
     """Is y the view x[i], just written into?"""
     taken = y._view[0]
     if taken.rule is not RULES[getitem] or current_record(x) is not taken.parents[0]:
@@ -220,7 +220,7 @@ def written_through(x: Any, i: Any, y: Any) -> bool:
     return bool(is_basic(i) and recording.plain_option(i) == taken.saved[1])
 
 
-def set_value(x: Any, value: Any) -> None:
+def set_value(x: Node, value: Any) -> None:
     """``x.value = value``: overwrite the numbers. ``x.value -= y`` comes here as well, already done in place."""
     value = value_of(value)
     if not hasattr(x, "_value"):
@@ -241,7 +241,7 @@ def set_value(x: Any, value: Any) -> None:
         write_item(x, ..., value)
 
 
-def set_layout(x: Any, name: str, new: Any) -> None:
+def set_layout(x: Node, name: str, new: object) -> None:
     """``x.shape = shape``: x becomes the reshape of what it was. Earlier users of x keep the old record. Strides and
     dtype can be set where there is no history.
 
@@ -286,7 +286,7 @@ def assign(x: Any, value: Any) -> Any:
     return x
 
 
-def write_composed(function: Any, composed: Any, args: Any, options: dict[str, Any]) -> Any:
+def write_composed(function: AnyFunction, composed: AnyFunction, args: Values, options: ByName) -> Any:
     """A function, which is ``composed`` of others, with ``out=``: an array, or a tuple of as many as there are
     results."""
     options = dict(options)
@@ -306,7 +306,7 @@ def write_composed(function: Any, composed: Any, args: Any, options: dict[str, A
     return tuple(written) if isinstance(z, tuple) else written[0]
 
 
-def write_out(rule: Rule, args: tuple[Any, ...], options: dict[str, Any], out: Any) -> Any:
+def write_out(rule: Rule, args: Values, options: ByName, out: Array) -> Array:
     """``np.add(x, y, out=a)``; ``plain += node``, where Python rebinds ``plain`` to our answer."""
     (out,) = out if isinstance(out, tuple) else (out,)
     if rule.variadic and options.get("dtype") is not None:
@@ -349,13 +349,13 @@ def write_out(rule: Rule, args: tuple[Any, ...], options: dict[str, Any], out: A
         raise
 
 
-def store(out: Any, z: Any, function: Any, args: Any, options: dict[str, Any]) -> None:
+def store(out: Array, z: Array, function: Any, args: Values, options: ByName) -> None:
     """Write the result z of ``function(*args, **options)`` into ``out``. If that has another dtype, NumPy computes in
     it, so NumPy's own numbers are written then."""
     is_alike = function is None or getattr(z, "dtype", out.dtype) == out.dtype != np.float16
     casting, numbers = options.get("casting", "same_kind"), {k: value_of(v) for k, v in options.items()}
 
-    def run(memory: Array, _: Any, new: Any, *place: Any) -> None:
+    def run(memory: Array, _: object, new: Array, *place: object) -> None:
         if is_alike:
             np.copyto(memory, new, casting=casting)
         else:
@@ -367,26 +367,26 @@ def store(out: Any, z: Any, function: Any, args: Any, options: dict[str, Any]) -
         run(out, None, value_of(z))
 
 
-def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
+def copyto(dst: Array, src: Array, casting: str = "same_kind", where: Array = True) -> None:
     """``np.copyto(dst, src)``, recorded if ``dst`` is a node."""
     src = src if where is True else np.where(as_booleans("np.copyto", shapes.numbers_of(where)), src, dst)
     store(node(dst, "copyto"), src, None, (), {"casting": casting})
 
 
-def is_number(x: Any) -> bool:
+def is_number(x: NodeRole) -> bool:
     """Would this 0-d node be a number in NumPy? A view of an array, such as ``a[0, ...]``, is an array there."""
     return not isinstance(x, VariableRole) and not (is_numpys(x) and versions.owner_of(value_of(x)).shape)
 
 
-def augmented_operator(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
+def augmented_operator(ufunc: np.ufunc) -> Binary:
     """``x += y``. Numbers are rebound, as in Python; arrays are written into."""
     rule, quick = RULES[ufunc], recording.FORWARD.get(ufunc)
     forward = quick or (lambda x, y: recording.apply(rule, (x, y)))  # a user's row may lack a derivative
 
-    def run(memory: Array, a: Any, b: Any) -> Any:  # NumPy's x **= 2 squares, and has other bits than np.power
+    def run(memory: Array, a: Array, b: Array) -> Array:  # NumPy's x **= 2 squares, and has other bits than np.power
         return ufunc(a, b, out=memory) if rule.operator is None else operator.ipow(memory, b)  # type: ignore[no-untyped-call]
 
-    def inplace(x: Any, y: Any) -> Any:
+    def inplace(x: Node, y: Array) -> Array:
         if not x.shape and is_number(x):
             return forward(x, y)
         hook = getattr(type(y), "__array_ufunc__", NUMPYS_HOOK)
@@ -403,26 +403,26 @@ def augmented_operator(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
 # ---------------------------------------------------------------- functions that write into their first argument
 
 
-def node(x: Any, name: str) -> Any:
+def node(x: Array, name: str) -> Array:
     """``x``, if it is a node, which records writes into it."""
     if not isinstance(x, NodeRole):
         raise lost(f"np.{name} of a node into a plain array keeps only numbers: make the array with af.zeros(...)")
     return x
 
 
-def repeat_values(values: Any, n: int) -> Any:
+def repeat_values(values: Array, n: int) -> Array:
     """The first n of ``values``, ``values``, ..."""
     values = as_array(values)
     flat = values.reshape(-1)
     return flat if flat.size == n else np.resize(flat, n)
 
 
-def plain_places(option: Any) -> Array:
+def plain_places(option: Array) -> Array:
     """An index or a mask as an array on the host, where the places are found."""
     return np.asarray(on_host(recording.plain_option(option)))
 
 
-def write_places(x: Any, places: Array, values: Any) -> None:
+def write_places(x: Array, places: Array, values: Array) -> None:
     """Write into the elements of these numbers (in C order); the values are repeated until there are enough.
 
     If an element gets several values, the last one stays; the others are not written, so no gradient reaches them.
@@ -437,20 +437,20 @@ def write_places(x: Any, places: Array, values: Any) -> None:
     write_item(x, *(np.unravel_index(places, x.shape), values) if x.shape else ((), values[-1]))
 
 
-def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
+def put(a: Array, ind: Array, v: Array, mode: Mode = "raise") -> None:
     """Elements by their numbers."""
     x, i = node(a, "put"), plain_places(ind)
     write_places(x, np.take(np.arange(x.size), i if i.size else i.astype(int), mode=mode), v)
 
 
-def where_true(mask: Any, x: Any, name: str) -> Array:
+def where_true(mask: Array, x: Array, name: str) -> Array:
     """The places at which the mask of ``np.place`` or ``np.putmask`` holds."""
     if (mask := plain_places(mask)).size != x.size:
         raise ValueError(f"{name}: mask and data must be the same size")
     return np.flatnonzero(mask)
 
 
-def place(arr: Any, mask: Any, vals: Any) -> None:
+def place(arr: Array, mask: Array, vals: Array) -> None:
     """The elements at which the mask holds, one after the other."""
     places = where_true(mask, x := node(arr, "place"), "place")
     if not np.size(value_of(vals)) and places.size:
@@ -458,14 +458,14 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
     write_places(x, places, vals)
 
 
-def putmask(a: Any, mask: Any, values: Any) -> None:
+def putmask(a: Array, mask: Array, values: Array) -> None:
     """The elements at which the mask holds; each takes the value at its own place."""
     places = where_true(mask, x := node(a, "putmask"), "putmask")
     if places.size and np.size(value_of(values)):
         write_places(x, places, repeat_values(together(x, values)[1], x.size)[places])
 
 
-def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
+def fill_diagonal(a: Array, val: Array, wrap: bool = False) -> None:
     """The diagonal of all axes; of a tall matrix with ``wrap`` again and again."""
     x = node(a, "fill_diagonal")
     numbers = np.zeros(x.shape, bool)
@@ -473,7 +473,7 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
     write_places(x, np.flatnonzero(numbers), val)
 
 
-def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any = -1) -> None:
+def put_along_axis(arr: Array, indices: Array, values: Array, axis: int | None = -1) -> None:
     """The twin of take_along_axis."""
     x, i = node(arr, "put_along_axis"), plain_places(indices)
     places = along(i, x.shape, axis) if axis is not None else np.unravel_index(np.where(i < 0, i + x.size, i), x.shape)
@@ -484,7 +484,7 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any = -1) -> None:
 WRITERS = {getattr(np, f.__name__): f for f in (copyto, fill_diagonal, place, put, put_along_axis, putmask)}
 
 
-def write_at(ufunc: np.ufunc, x: Any, i: Any, y: Any = None) -> None:
+def write_at(ufunc: np.ufunc, x: Array, i: Any, y: Array = None) -> None:
     """``np.add.at(x, i, y)``: x[i] += y, where an element that is named several times gets all of its y.
 
     Sums are recorded as x + (the y at their places); other functions, if no element is named twice, as

@@ -12,16 +12,17 @@ What it gains. On a GPU time and memory. On a CPU memory only: NumPy computes fl
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from ..backends.registry import NODE_TYPES
 from ..base.errors import StateError
 from ..base.modes import modes, switched
-from ..nodes.grads import cast_gradient, plan_grads
+from ..base.types import DTypeLike
+from ..nodes.grads import Changes, cast_gradient, plan_grads
 from ..nodes.nodes import Node, NodeRole, value_of
-from ..table.shapes import as_array
+from ..table.shapes import Array, Values, as_array
 from ..table.table import Rule
 from .writing import run_or_undo, set_all
 
@@ -37,7 +38,7 @@ DELICATE = """
 LOW, FULL = frozenset(PRODUCTS.split()), frozenset(DELICATE.split())
 
 
-def autocast(dtype: Any = np.float16, *, enabled: bool = True) -> switched:
+def autocast(dtype: DTypeLike = np.float16, *, enabled: bool = True) -> switched:
     """In the block, compute products of float32 operands in ``dtype``; a context manager and a decorator.
 
     Products (matmul and the like) run in float16; exponentials, logarithms, powers, sums, means, norms and losses run
@@ -62,7 +63,7 @@ def autocast(dtype: Any = np.float16, *, enabled: bool = True) -> switched:
     return switched(autocast=HALF if enabled else None)
 
 
-def target(rule: Rule, operands: Iterable[Any]) -> Any:
+def target(rule: Rule, operands: Iterable[object]) -> DTypeLike:
     """The dtype to which an operation's float operands are cast under autocast; None if it takes them unchanged."""
     known = type(rule) is Rule  # not a user's function of the same name
     goal = modes().autocast if known and rule.name in LOW else SINGLE if known and rule.name in FULL else None
@@ -74,7 +75,7 @@ def target(rule: Rule, operands: Iterable[Any]) -> Any:
     return goal
 
 
-def cast(rule: Rule, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+def cast(rule: Rule, inputs: Values) -> Values:
     """The arguments of an operation, in the row's order, as ``recording.apply`` computes it under autocast."""
     given = inputs[0] if rule.variadic else inputs[: rule.operands]
     arrays = tuple([as_array(x) if isinstance(x, (list, tuple)) else x for x in given])
@@ -83,7 +84,7 @@ def cast(rule: Rule, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     return (arrays, *inputs[1:]) if rule.variadic else (*arrays, *inputs[rule.operands :])
 
 
-def _as(x: Any, goal: Any) -> Any:
+def _as(x: Array, goal: DTypeLike) -> Array:
     if not isinstance(x, (NodeRole, np.generic)) and type(x) not in NODE_TYPES:
         return x
     return x.astype(goal) if x.dtype in (HALF, SINGLE) and x.dtype != goal else x
@@ -103,9 +104,9 @@ class Optimizer(Protocol):
     """The interface that :class:`GradScaler` needs of an optimiser: its Variables, and a step that uses their
     ``grad``."""
 
-    parameters: Iterable[Any]
+    parameters: Iterable[Array]
 
-    def step(self) -> Any:
+    def step(self) -> object:
         """Change the parameters."""
 
 
@@ -149,7 +150,7 @@ class GradScaler:
         # Since update(): optimisers whose gradients were unscaled; were they finite, and has step() been called?
         self._checked: list[tuple[Optimizer, bool, bool]] = []
 
-    def scale(self, loss: Any) -> Node:
+    def scale(self, loss: Array) -> Node:
         """``loss`` times the scale; a float16 loss is multiplied in float32, so that it does not overflow."""
         return loss.astype(np.float32) * self.factor if loss.dtype == HALF else loss * self.factor
 
@@ -212,7 +213,7 @@ class GradScaler:
             )
         return [row for row in self._checked if row[0] is optimizer]
 
-    def _plan_unscaling(self, optimizer: Optimizer) -> tuple[bool, list[tuple[Any, str, Any]]]:
+    def _plan_unscaling(self, optimizer: Optimizer) -> tuple[bool, Changes]:
         """Whether the gradients are finite, and the changes that divide them by the scale."""
         found = [p for p in optimizer.parameters if p.grad is not None]
         given = [value_of(p.grad) for p in found]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import AutoflowError
-from ..nodes.nodes import NodeRole, current_record
+from ..nodes.nodes import AnyFunction, NodeRole, current_record
 from ..program.names import is_of
 from ..program.places import Activation, enter
 from ..program.source import find
@@ -44,14 +44,14 @@ def add_note(error: BaseException, function: Any, inputs: Iterable[Any], options
         error.add_note(note)
 
 
-def describe_shapes(function: Any, found: Named, options: Sequence[Any]) -> str:
+def describe_shapes(function: AnyFunction, found: Named, options: Sequence[Any]) -> str:
     """The operands, and the shapes that they would need."""
     said = ", ".join([f"{name} has shape {shape}" for name, shape in found[:MOST]])
     rule = (RULES_IN_WORDS.get(function) or of_elements(function))(found, options) if found else ""
     return f"{said}{': ' * bool(rule)}{rule}"
 
 
-def named_shapes(function: Any, inputs: list[Any]) -> Named:
+def named_shapes(function: AnyFunction, inputs: Sequence[object]) -> Named:
     """Name and shape of each operand that is an array."""
     arrays: list[Any] = []
     for x in inputs:
@@ -66,7 +66,7 @@ def named_shapes(function: Any, inputs: list[Any]) -> Named:
             for x, text, place, shape in zip(arrays, texts, places, shapes, strict=True)]  # fmt: skip
 
 
-def written_operands(function: Any, count: int) -> list[str | None]:
+def written_operands(function: AnyFunction, count: int) -> list[str | None]:
     """The expressions of the operands in the user's program, if its call of ``function`` shows as many."""
     place, last = enter(sys._getframe(1))
     found = find(place.code if type(place) is Activation else place, last) if place is not None else None
@@ -75,7 +75,7 @@ def written_operands(function: Any, count: int) -> list[str | None]:
     return [found.operand_text(slot) for slot in range(count)]
 
 
-def given_name(x: Any) -> str | None:
+def given_name(x: object) -> str | None:
     """The name that the user gave to a node."""
     record = current_record(x) if isinstance(x, NodeRole) else None
     return getattr(x if record is None else record, "_name", None)
@@ -121,7 +121,7 @@ def with_new_axis(found: Named) -> str:
     return ""
 
 
-def of_elements(function: Any) -> Callable[[Named, Sequence[Any]], str]:
+def of_elements(function: AnyFunction) -> Callable[[Named, Sequence[Any]], str]:
     """The note on an elementwise function; on others, only the shapes."""
     return of_broadcasting if isinstance(function, np.ufunc) and function.signature is None else lambda *_: ""
 
@@ -145,7 +145,7 @@ def of_joining(found: Named, options: Sequence[Any]) -> str:
     return "all lengths but that of the joined axis must be equal"
 
 
-RULES_IN_WORDS: dict[Any, Callable[[Named, Sequence[Any]], str]] = {
+RULES_IN_WORDS: dict[AnyFunction, Callable[[Named, Sequence[Any]], str]] = {
     **dict.fromkeys(PRODUCTS, of_products),
     np.reshape: of_reshape,
     np.concatenate: of_joining,

@@ -13,7 +13,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from functools import cache
-from types import FunctionType
+from types import FrameType, FunctionType
 from typing import TYPE_CHECKING, Any, Literal, Never, Self, overload
 
 import numpy as np
@@ -22,7 +22,7 @@ from ..base.errors import InPlaceError, LostGradientError
 from ..base.lazy import later
 from ..base.modes import TAKEN, modes
 from ..base.spellings import refuse_keywords
-from ..base.types import Array
+from ..base.types import AnyFunction, Array, ByName, Values
 from ..nodes import nodes
 from ..nodes.nodes import Node, NodeRole, VariableRole, memory_of, plain_view, value_of
 from ..program.callers import USERS, carries_nodes, getframe, wants_numbers, who
@@ -70,7 +70,7 @@ def number(x: Any, kind: Any) -> Any:
     return kind(value_of(x))
 
 
-def copy_node(x: Any, frame: Any) -> Any:
+def copy_node(x: Any, frame: FrameType | None) -> Any:
     """The result of ``copy.copy(x)``: of an operation, and of an argument of a transform, ``x.copy()``, which is
     recorded; of a Variable of the user's a new one, so that a copy of a model is a model. A library whose objects carry
     nodes copies what is in them (xarray, when it sorts); it gets a copy with a history, too."""
@@ -108,7 +108,7 @@ class Protocol:
     def __index__(self) -> int:
         return operator.index(value_of(self))
 
-    def __contains__(self, item: Any) -> bool:
+    def __contains__(self, item: object) -> bool:
         return value_of(item) in value_of(self)
 
     def __invert__(self) -> np.ndarray:
@@ -145,17 +145,17 @@ class Protocol:
             frame = frame.f_back  # type: ignore[assignment]
         return PANDAS
 
-    def __reduce_ex__(self, version: Any) -> Any:
+    def __reduce_ex__(self, version: object) -> Values:
         return (restore, state(self)) if hasattr(self, "_value") else value_of(self).__reduce_ex__(version)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> Values:
         return self.__reduce_ex__(2)
 
-    def __setstate__(self, state: Any) -> None:
+    def __setstate__(self, state: object) -> None:
         raise InPlaceError("a node takes no state from outside: it is pickled as a call of autoflow.restore")
 
 
-def state(x: Any) -> tuple[Any, ...]:
+def state(x: Any) -> Values:
     """The part of a node that outlives its graph: the arguments of :func:`restore`."""
     if not isinstance(x, VariableRole) or not hasattr(x, "_value"):
         return False, value_of(x), x.name
@@ -177,10 +177,10 @@ restore.__module__ = "autoflow"  # pickles say so, wherever it is
 def bit_operator(name: str, ufunc: np.ufunc) -> None:
     """``x & y``, ``y & x`` on the numbers; ``x &= y`` writes numbers into x."""
 
-    def forward(x: Any, y: Any) -> Any:
+    def forward(x: Node, y: Array) -> Array:
         return ufunc(value_of(x), value_of(y))
 
-    def inplace(x: Any, y: Any) -> Any:
+    def inplace(x: Node, y: Array) -> Array:
         x[...] = forward(x, y)
         return x
 
@@ -192,7 +192,7 @@ def bit_operator(name: str, ufunc: np.ufunc) -> None:
 # ---------------------------------------------------------------- what only a node can do
 
 
-found: Callable[[str], Any] = cache(later)  # to look a function up takes 1 µs
+found: Callable[[str], AnyFunction] = cache(later)  # to look a function up takes 1 µs
 
 
 class NodeMethods:
@@ -274,11 +274,11 @@ class NodeMethods:
         """The derivative of ``node`` with respect to this one as a sum over paths: ``w.why(loss)``."""
         return found("why")(self, node, paths=paths)
 
-    def diagnose(self, *wanted: Any) -> Diagnosis:
+    def diagnose(self, *wanted: object) -> Diagnosis:
         """What is wrong with the gradients of this node, in sentences with lines; why ``wanted`` get none."""
         return found("diagnose_node")(self, *wanted)
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> ByName:
         """What a notebook shows."""
         return found("node_bundle")(self, include, exclude)
 
@@ -296,14 +296,14 @@ class NodeMethods:
         """This node on the GPU, with its gradient, as CuPy's."""
         return found("to_gpu")(self)
 
-    def __setitem__(self, i: Any, y: Any) -> None:
+    def __setitem__(self, i: Any, y: Array) -> None:
         found("write_item")(self, i, y)
 
 
 class VariableMethods:
     """The methods of Variables."""
 
-    def assign(self, value: Any) -> Self:
+    def assign(self, value: Array) -> Self:
         """Overwrite the numbers, as an optimiser does; returns the Variable. Graphs that need the old ones notice."""
         return found("assign")(self, value)
 

@@ -12,7 +12,7 @@ or, where nothing is recorded (``no_grad``, Constants only), in a Constant.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,15 +25,15 @@ from ..base.pytree import tree_map
 from ..nodes import nodes, versions
 from ..nodes.coercion import WHY, array_of, content, holds_node, plain_array
 from ..nodes.cuts import Cut, note_cut, text_of
-from ..nodes.nodes import NodeRole, Operation, Variable, VariableRole, View, new_record, on_memory, value_of
+from ..nodes.nodes import Node, NodeRole, Operation, Variable, VariableRole, View, new_record, on_memory, value_of
 from ..nodes.rebinding import check_left
-from ..nodes.records import Extras, Record  # noqa: F401 - in the text
+from ..nodes.records import Extras, Record, Source  # noqa: F401 - in the text
 from ..nodes.versions import NEW, FreedArray, view_link  # noqa: F401 - in the text
 from ..program.callers import calling_module, getframe, user_frame, wants_numbers  # noqa: F401 - in the texts
 from ..program.places import Activation, enter  # noqa: F401 - in the text
 from ..table.blocks import FROM, in_blocks
 from ..table.indexing import getitem
-from ..table.shapes import Array, join_list
+from ..table.shapes import AnyFunction, Array, ByName, Values, join_list
 from ..table.table import Rule
 from .templates import written_out
 
@@ -48,14 +48,14 @@ class Operands(NamedTuple):
     """Everything that an operation needs to know about its operands, by place; and the values of its options."""
 
     values: list[Any]  # the plain arrays and numbers, and behind them the options
-    parents: list[nodes.Holder | None]  # what a gradient flows to; None where nothing flows
+    parents: list[Source]  # what a gradient flows to; None where nothing flows
     constants: dict[int, NodeRole]  # where nothing flows: the leaf that pictures show
     mutable: list[int]  # whose memory may change without our knowing, or is a small view: keep a copy
 
     def add(self, x: Any) -> None:
         """``x`` as the next operand: a node, a number, an array, or another library's box around one of them."""
         kind, value, is_mutable = type(x), x, False
-        parent: nodes.Holder | None = None
+        parent: Source = None
         if isinstance(x, NodeRole):
             if not hasattr(x, "_value"):
                 if (again := as_reshape_of_base(x)) is not None:
@@ -84,7 +84,7 @@ class Operands(NamedTuple):
         return None
 
 
-def split_inputs(inputs: Sequence[Any]) -> Operands:
+def split_inputs(inputs: Iterable[object]) -> Operands:
     """The operands as an operation needs them."""
     operands = Operands([], [], {}, [])
     for x in inputs:
@@ -111,10 +111,10 @@ def gather(rule: Rule, inputs: Sequence[Any]) -> Operands:
     return operands
 
 
-def as_reshape_of_base(x: Any) -> Any:
+def as_reshape_of_base(x: Array) -> Array | None:
     """What NumPy made of a node in C, if it only put axes of length 1 before the node's own, as ``np.c_[x, y]`` and
     ``np.r_`` do: that is a reshape. None for all other arrays made there, and for a library that wants numbers."""
-    base: Any = x.base
+    base = x.base
     is_of_node = isinstance(x, np.ndarray) and hasattr(base, "family") and hasattr(base, "_value")
     if is_of_node and not wants_numbers(calling_module()):
         new = x.ndim - base.ndim
@@ -124,7 +124,7 @@ def as_reshape_of_base(x: Any) -> Any:
     return None
 
 
-def orphan_numbers(x: Any) -> Array:
+def orphan_numbers(x: Array) -> Array:
     """The numbers of an array of our class that NumPy made in C, so that it has no history.
 
     If it looks into an array of another class (``masked.data``), the history was given up when that one was made, and
@@ -138,7 +138,7 @@ def orphan_numbers(x: Any) -> Array:
     return value_of(x)
 
 
-def history_lost(x: Any) -> LostGradientError:
+def history_lost(x: Array) -> LostGradientError:
     """The error for such an array."""
     kind, frame = type(x).__name__.replace("View", "Operation"), user_frame("numpy")
     text, line = text_of(Cut("", frame.f_code, frame.f_lasti, "it"))
@@ -149,7 +149,7 @@ def history_lost(x: Any) -> LostGradientError:
     )
 
 
-def protect_operand(value: Any, needed: bool, fingerprints: list[Any]) -> Any:
+def protect_operand(value: Any, needed: bool, fingerprints: list[tuple[Array, bytes | None]]) -> Any:
     """A value that may change without our knowing, so that it cannot harm us: copied, or watched, or let go."""
     if type(value) is tuple or type(value) is list:
         if SIMPLE.issuperset(map(type, value)):
@@ -199,7 +199,7 @@ def plain_arrays(x: Any) -> Any:
     return np.asarray(x) if is_array and not isinstance(x, (NodeRole, np.generic, type)) else x
 
 
-def hidden_batch(values: Any) -> Any:
+def hidden_batch(values: Iterable[object]) -> type[Any] | None:
     """The class of an array among these, or in an index, that hides the batch of an ``af.vmap``; None without one."""
     for v in values:
         if hasattr(type(v), "lift_operands"):
@@ -211,14 +211,14 @@ def hidden_batch(values: Any) -> Any:
 
 def one_family(rule: Rule, values: list[Any]) -> None:
     """Arrays of two libraries do not mix; those of a recording (``compiler/trace/traced.py``) adopt NumPy's."""
-    found: set[Any] = {array_type(v) for v in values[: rule.operands] if array_type(v) is not None}
+    found: set[Any] = {kind for v in values[: rule.operands] if (kind := array_type(v)) is not None}
     if len(found) > 1:
         for t in found:
             if hasattr(t, "adopt") and found == {t, np.ndarray}:
                 like = next(v for v in values if type(v) is t)
                 values[: rule.operands] = [t.adopt(v, like) for v in values[: rule.operands]]
                 return
-        names = " and ".join(sorted(f"{t.__module__}.{t.__name__}" for t in found if t))
+        names = " and ".join(sorted(f"{t.__module__}.{t.__name__}" for t in found))
         raise MixedArraysError(
             f"{rule.name} got arrays of {names}. Bring one side over first: x.to_cpu(), x.to_gpu(), "
             f"or af.Autodiff(array_type).put(x)."
@@ -231,12 +231,12 @@ def one_family(rule: Rule, values: list[Any]) -> None:
 # Options that cannot hide an array, alone or in a tuple (a shape, axes, an index): they need no treatment.
 SIMPLE = frozenset({type(None), int, bool, str, slice, type(...), float, type, np.int64, np.bool_})
 MAY_CHANGE = (tuple, list, dict, np.ndarray)  # or hold what may
-NO_OPTIONS: dict[str, Any] = {}
+NO_OPTIONS: ByName = {}
 FAULTS = (ValueError, IndexError, TypeError)  # what NumPy raises for operands that do not fit
-FORWARD: dict[Any, Any] = {}  # ufunc -> its quick closure, which does what apply() does; filled by closures.py
+FORWARD: dict[np.ufunc, Callable[..., Array]] = {}  # its quick closure, which does what apply() does: see closures.py
 
 
-def apply(rule: Rule, args: tuple[Any, ...], options: dict[str, Any] = NO_OPTIONS) -> Any:
+def apply(rule: Rule, args: Values, options: ByName = NO_OPTIONS) -> Array:
     """Compute ``rule.function(*args, **options)`` and record it: the general way, for every row and array type."""
     if "out" in options:
         options = dict(options)
@@ -267,7 +267,7 @@ def apply(rule: Rule, args: tuple[Any, ...], options: dict[str, Any] = NO_OPTION
     return make_node(rule, result, inputs, operands)
 
 
-def apply_one(rule: Rule, x: Any, parent: Any, inputs: tuple[Any, ...]) -> Any:
+def apply_one(rule: Rule, x: Array, parent: Source, inputs: Values) -> Array:
     """The same for one array with a history, most often with plain options: ``x.mean(axis=0)``, ``x[1:]``, ``x.T``."""
     options = inputs[1:]
     for option in options:
@@ -285,7 +285,7 @@ def apply_one(rule: Rule, x: Any, parent: Any, inputs: tuple[Any, ...]) -> Any:
     return compute_one(rule, x, parent, options)
 
 
-compute_one: Callable[..., Any] = written_out("""
+compute_one: Callable[..., Node] = written_out("""
 def compute_one(rule, x, parent, options, depth=4):
     '''The same, where it is known that the options are simple: see SIMPLE. ``depth``: of the frame that called the
     method or NumPy's function.'''
@@ -315,7 +315,7 @@ def compute_one(rule, x, parent, options, depth=4):
 
 
 def call_explained(
-    function: Callable[..., Any], values: Sequence[Any], rule: Rule, inputs: tuple[Any, ...], is_row: bool = False
+    function: AnyFunction, values: Sequence[Any], rule: Rule, inputs: Values, is_row: bool = False
 ) -> Any:  # fmt: skip
     """``function(*values)``; a NumPy error says what the operands were. ``is_row``: it is what the row computes,
     of large arrays in blocks."""
@@ -330,14 +330,14 @@ def call_explained(
         raise
 
 
-def explain_error(error: BaseException, rule: Rule, inputs: tuple[Any, ...]) -> None:
+def explain_error(error: BaseException, rule: Rule, inputs: Values) -> None:
     """Add the operands' names and shapes to a NumPy error."""
     from .naming import add_note
 
     add_note(error, rule.function, inputs[: rule.operands], inputs[rule.operands :])
 
 
-def make_node(rule: Rule, result: Array, inputs: Any, operands: Operands) -> Any:
+def make_node(rule: Rule, result: Array, inputs: Values, operands: Operands) -> Array:
     """Make the node: a Constant if nothing is recorded, else an Operation with its record."""
     values, parents, constants, mutable = operands
     switches = modes()
@@ -360,7 +360,7 @@ def make_node(rule: Rule, result: Array, inputs: Any, operands: Operands) -> Any
         node._operand = result
     node._record = new_record(rule, tuple(parents), (), depth=3)
     limit = switches.keep
-    fingerprints: list[tuple[Array, bytes]] = []
+    fingerprints: list[tuple[Array, bytes | None]] = []
     if mutable or result.size > limit or not rule.elementwise:  # else all is small: keep it, needed or not
         if rule.residual is not None and (result.size > limit or not rule.elementwise):
             values = rule.append_residual(values, result, parents)
@@ -400,7 +400,7 @@ def is_view_of(result: Array, value: Array) -> bool:
     return result is value or (base is not None and (base is value or base is value.base))
 
 
-def apply_batched(batch: Any, rule: Rule, inputs: Any, operands: Operands, compute: Any = None) -> Any:
+def apply_batched(batch: Any, rule: Rule, inputs: Values, operands: Operands, compute: Any = None) -> Array:
     """The row on arrays that hide a batch (``batching/batched.py``). Nodes of an outer layer count as values here: what
     is done with them is recorded there. Without a node of the deepest layer the result is not a node."""
     values, *_, mutable = operands

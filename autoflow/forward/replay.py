@@ -14,7 +14,7 @@ when the graph was made, and stay decided.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ import numpy as np
 from ..backends.registry import NODE_TYPES
 from ..base.errors import LostGradientError, NoRuleError, StaleValueError
 from ..base.modes import switched
-from ..nodes.nodes import Holder, NodeRole, Variable, VariableRole, gradient_target, value_of
+from ..nodes.nodes import Node, NodeRole, Source, Variable, VariableRole, gradient_target, value_of
 from ..nodes.records import Extras, Record, ancestors, holder_name
 from ..nodes.versions import FreedArray, fingerprint, writer_since
 from ..table.shapes import Array, as_dtype
@@ -56,7 +56,7 @@ def replay_node(node: NodeRole, inputs: Inputs | None = None) -> Array:
     return replay(root_of(node), {key_of(k): v for k, v in (inputs or {}).items()})
 
 
-def replay(record: Holder, inputs: Inputs) -> Array:
+def replay(record: Source, inputs: Inputs) -> Array:
     """The value of ``record`` with other values of the Variables and records in ``inputs``. See :func:`replay_node`."""
     order = program([record], inputs)
     values = {k: check_input(k, v) for k, v in inputs.items()}
@@ -74,7 +74,7 @@ def replay(record: Holder, inputs: Inputs) -> Array:
     return np.copy(values[record])
 
 
-def record_again(node: Any, inputs: Inputs) -> tuple[Any, dict[Any, Any]]:
+def record_again(node: Any, inputs: Inputs) -> tuple[Any, dict[Source, Node]]:
     """``node``, recorded once more: a new node, and a dictionary from the old records and Variables to the new nodes.
 
     For a list of nodes a list of new ones, with one history.
@@ -90,7 +90,7 @@ def record_again(node: Any, inputs: Inputs) -> tuple[Any, dict[Any, Any]]:
     given = {key_of(k): v for k, v in inputs.items()}
     order = program(roots, given)
     check_used(order, given)
-    nodes: dict[Any, Any] = {}
+    nodes: dict[Source, Any] = {}
     for r in order:
         if r in given or isinstance(r, VariableRole):
             name = getattr(r, "_name", None) if isinstance(r, VariableRole) else holder_name(r)
@@ -109,7 +109,7 @@ def record_again(node: Any, inputs: Inputs) -> tuple[Any, dict[Any, Any]]:
     return (new if isinstance(node, list) else new[0]), nodes
 
 
-def root_of(node: NodeRole) -> Holder:
+def root_of(node: NodeRole) -> Source:
     """The record of a node, or the Variable; LostGradientError for one without a history."""
     record = gradient_target(node)
     if record is None:
@@ -117,14 +117,14 @@ def root_of(node: NodeRole) -> Holder:
     return record
 
 
-def again(record: Record, operands: list[Any]) -> Any:
+def again(record: Record, operands: list[Any]) -> Array:
     """The operation of ``record`` on other operands, recorded."""
     rule = record.rule.plain or record.rule
     with np.errstate(all="ignore"):
         return apply(rule, (*operands, *record.saved[rule.operands : len(rule.names)]))
 
 
-def program(roots: list[Holder], cut: Inputs) -> list[Any]:
+def program(roots: Iterable[Source], cut: Inputs) -> list[Any]:
     """``roots`` and what they need, operands first; nothing behind the records in ``cut``."""
     found = {r for root in roots for r in ancestors(root, lambda r: r not in cut)}
     return sorted(found, key=lambda r: r.number)
@@ -172,7 +172,7 @@ def shown_operand(record: Record, k: int) -> Any:
     return x if isinstance(x, NodeRole) and value_of(x) is value else value
 
 
-def key_of(x: Any) -> Any:
+def key_of(x: object) -> object:
     """The key of a node in its graph; raises ValueError for anything but a node of a graph."""
     if isinstance(x, Record):
         return x
@@ -182,7 +182,7 @@ def key_of(x: Any) -> Any:
     return source
 
 
-def check_input(r: Any, value: Any) -> Array:
+def check_input(r: Source, value: Array) -> Array:
     """A new value for ``r``, in its dtype; ValueError if its shape is another one."""
     value = value_of(value)
     value = value if type(value) in NODE_TYPES or hasattr(type(value), "adopt") else np.asarray(value)

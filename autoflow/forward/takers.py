@@ -132,7 +132,7 @@ def called_in(frame: FrameType, instruction: Instruction) -> Any:
     return x
 
 
-def attribute_of(x: Any, name: str) -> Any:
+def attribute_of(x: object, name: str) -> Any:
     """``x.name``, if to read it runs no code of a class: no property and no ``__getattr__`` is called."""
     if isinstance(x, (np.ndarray, np.generic, np.ufunc)):
         return getattr(x, name, UNKNOWN)
@@ -145,7 +145,7 @@ def attribute_of(x: Any, name: str) -> Any:
 # -- whose code, which function ----------------------------------------------------------------------------------------
 
 
-def carries(function: Any) -> str | None:
+def carries(function: object) -> str | None:
     """The name of a NumPy function (SciPy's, the user's) whose result can carry a gradient; else None.
 
     >>> carries(np.sum), carries(np.argmax), carries(float), carries(np.add.reduce), carries(np.ones(2).dot)
@@ -223,7 +223,7 @@ def check_taker(x: Any, kind: type, strict: bool) -> bool:
     return function is kind
 
 
-def taker(frame: FrameType, instruction: Instruction, function: Any) -> str | None:
+def taker(frame: FrameType, instruction: Instruction, function: object) -> str | None:
     """The name of the function that takes the number, if that loses a gradient and the call is the user's own."""
     code, caller = None, who(frame)
     while caller is Caller.NUMPY and frame.f_back is not None:

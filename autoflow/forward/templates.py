@@ -10,7 +10,8 @@ from __future__ import annotations
 import linecache
 import re
 import textwrap
-from typing import Any
+
+from ..base.types import AnyFunction, ByName
 
 PARTS = {
     # The record of ``rule``, made now; its place is where the user's program is, ``depth`` frames further out.
@@ -75,7 +76,7 @@ PARTS = {
 }
 
 
-def written_out(text: str, names: dict[str, Any]) -> Any:
+def written_out(text: str, names: ByName) -> AnyFunction:
     """The function that ``text`` defines among ``names``, the globals of its module.
 
     >>> import numpy as np

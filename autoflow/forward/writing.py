@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from ..backends.registry import NODE_TYPES
+from ..backends.registry import NODE_TYPES, AnyFunction, Values
 from ..base.numbering import CONSTANT, now
 from ..nodes import versions
 from ..nodes.nodes import Array, ConstantRole, NodeRole, OperationRole, new_record
-from ..nodes.records import Extras, Record, needs_grad
-from ..nodes.versions import FreedArray, Note, view_link
+from ..nodes.records import Extras, Record, Source, needs_grad
+from ..nodes.versions import Changes, FreedArray, Note, view_link
 from ..program.callers import caller
 from ..rules import RULES
 from ..table.indexing import getitem, put_view, setitem
@@ -30,14 +30,12 @@ from .recording import apply
 
 WRITES = RULES[setitem], RULES[put_view]
 READERS = 32  # the number of operations behind a written value that are checked for reading the old one: softmax has 4
-Changes = list[tuple[Any, str, Any]]  # object, attribute, value
 SMALL = 16  # old values of at most this many elements are copied, so that pictures of small programs show them
 
 
 def write_noted(
-    memory: Array, region: Array, run: Callable[..., Any], values: Sequence[Any] = (), x: Any = None,
-    record: Any = None,
-) -> None:  # fmt: skip
+    memory: Array, region: Array, run: AnyFunction, values: Sequence[Any] = (), x: Any = None, record: Any = None
+) -> None:
     """``run(memory, *values)``, which writes into ``region`` (``memory`` or a part of it), and x gets ``record``.
     Without x only the memory is noted: that of a leaf."""
     if record is not None:
@@ -71,7 +69,7 @@ def set_all(changes: Changes) -> None:
         list(map(setattr, *zip(*changes, strict=True)))
 
 
-def run_or_undo(changes: Changes, run: Callable[[], Any], memory: Sequence[Array], after: Changes) -> None:
+def run_or_undo(changes: Changes, run: Callable[[], object], memory: Sequence[Array], after: Changes) -> None:
     """Set attributes as ``changes`` says, ``run()``, and set attributes as ``after`` says: all of it or nothing.
 
     An exception takes the changes back, unless ``run`` has written into ``memory`` by then, as its notes tell.
@@ -86,14 +84,14 @@ def run_or_undo(changes: Changes, run: Callable[[], Any], memory: Sequence[Array
         raise
 
 
-def is_refused(error: BaseException, memory: Array, run: Callable[..., Any], values: Sequence[Any]) -> bool:
+def is_refused(error: BaseException, memory: Array, run: AnyFunction, values: Sequence[Any]) -> bool:
     """Has NumPy refused the write (shapes or dtypes that do not fit) before it touched the memory?
 
     It is called once more, with memory of no other array: the exception may just as well come from a signal handler.
     """
     if not isinstance(error, (ValueError, TypeError, IndexError)):
         return False
-    scratch: Any = np.empty_like(memory)
+    scratch = np.empty_like(memory)
     marked = None
     if type(scratch) is np.ndarray:
         marked = np.full(memory.nbytes, 0b10101, np.uint8)
@@ -111,17 +109,17 @@ def is_unfinished(record: Record) -> bool:
     return record.extra is not None and record.extra.unfinished is not None
 
 
-def own_record(x: Any) -> Any:
+def own_record(x: NodeRole) -> Record | None:
     """The record of a node that is up to date; None for a leaf."""
     return x._record if isinstance(x, OperationRole) else None
 
 
-def is_overlapping(v: Any, x: Any) -> bool:
+def is_overlapping(v: Array, x: NodeRole) -> bool:
     """May ``v`` share memory with the node ``x``? An array of another library does not, and is not asked."""
     return type(v) is type(x._value) and np.may_share_memory(v, x._value)
 
 
-def save_overwritten_values(x: Any, record: Record | None, parents: Sequence[Any]) -> None:
+def save_overwritten_values(x: NodeRole, record: Record | None, parents: Sequence[Source]) -> None:
     """Copy the values in the memory about to be overwritten that will still be needed: by the records of x and of its
     bases, by the latest write through another view of them, and by what the ``parents`` of this write were computed
     from, as in ``x /= np.linalg.norm(x)``. Every other reader notices the write in the backward pass.
@@ -143,7 +141,7 @@ def save_overwritten_values(x: Any, record: Record | None, parents: Sequence[Any
         rescue_readers(written, readers, since)
 
 
-def rescue_result(record: Record, x: Any, limit: int) -> None:
+def rescue_result(record: Record, x: NodeRole, limit: int) -> None:
     """Let a record keep a copy of its result if x is in the same memory, and its derivatives need it or it has no more
     elements than ``limit``."""
     value = record.saved[-1]
@@ -154,7 +152,7 @@ def rescue_result(record: Record, x: Any, limit: int) -> None:
         record.saved = (*record.saved[:-1], value.copy())
 
 
-def rescue_readers(x: Any, readers: list[Any], since: int) -> None:
+def rescue_readers(x: NodeRole, readers: list[Record], since: int) -> None:
     """Let ``readers`` and the records behind them keep a copy of what their derivatives need of x. READERS of them are
     checked, the nearest first; none from before ``since``, when x got the numbers that it has."""
     readers = list(dict.fromkeys(readers))
@@ -169,7 +167,7 @@ def rescue_readers(x: Any, readers: list[Any], since: int) -> None:
         readers += more[: READERS - len(readers)]
 
 
-def plan_rebinding(x: Any, record: Record) -> tuple[Changes, list[Record]]:
+def plan_rebinding(x: NodeRole, record: Record) -> tuple[Changes, list[Record]]:
     """The changes that give the array object x ``record`` and, if it is a view, inform its bases: triples
     (node, attribute, value), and the new records. No recursion: a view of a view of a view may be deep."""
     changes: Changes = []
@@ -197,12 +195,12 @@ def plan_rebinding(x: Any, record: Record) -> tuple[Changes, list[Record]]:
         x, record = base, on_base
 
 
-def _take_view(rule: Rule, options: tuple[Any, ...], x: Any) -> Any:
+def _take_view(rule: Rule, options: Values, x: Array) -> Array:
     """The view that ``rule`` takes, of another array or node."""
     return apply(rule, (x, *options)) if isinstance(x, NodeRole) else rule.compute(x, *options)
 
 
-def become_constant(x: Any) -> None:
+def become_constant(x: NodeRole) -> None:
     """Forget the history of x: all of its numbers are new ones."""
     set_all([(x, "__class__", x.family.Constant), (x, "_number", now()), (x, "_count", CONSTANT.tick())])
 

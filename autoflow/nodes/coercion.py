@@ -32,7 +32,7 @@ def refuse_halfway(module: str | None, gradient: bool) -> None:
             raise NoRuleError(f"{name} of a node copies its numbers halfway, so the gradient would be wrong: {advice}")
 
 
-def refuse_reader(module: str | None, node: Any, gradient: bool) -> None:
+def refuse_reader(module: str | None, node: Array, gradient: bool) -> None:
     """Raise MixedArraysError in code that takes the numbers of a node into an object of its own. (In the middle of an
     operation it says then that it does not know how to go on, and NumPy asks us.)"""
     if module in READERS and gradient and modes().recording:
@@ -62,7 +62,7 @@ def listed_attribute(kind: type) -> str | None:
     return next((CARRIERS[name] for name in names if name in CARRIERS), None)
 
 
-def content(x: Any) -> Any:
+def content(x: object) -> Any:
     """The array that an object of such a class keeps; None of anything else."""
     name = kept_in(type(x))
     return getattr(x, name) if name else None
@@ -145,7 +145,7 @@ def leaf_array(value: Any, dtype: Any, copy: bool, inexact: bool) -> Array:
     return array.astype(target, order="K", copy=copy)
 
 
-def holds_node(x: Any) -> bool:
+def holds_node(x: object) -> bool:
     """Is there a node with a history somewhere in these nested lists and dicts?"""
     if isinstance(x, (list, tuple, dict)):
         return any(holds_node(v) for v in (x.values() if isinstance(x, dict) else x))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from itertools import islice
-from types import FrameType, ModuleType
+from types import CodeType, FrameType, ModuleType
 from typing import Any, NamedTuple
 
 from ..base.errors import LostGradientError, UnprovedWarning
@@ -18,8 +18,8 @@ from ..base.modes import modes
 from ..base.numbering import now
 from ..program.callers import getframe, user_frame
 from ..program.places import FILES, Activation, is_passed
-from .records import ancestors
-from .versions import writer_since
+from .records import Source, ancestors
+from .versions import Array, Values, writer_since
 
 
 class Cut(NamedTuple):
@@ -47,7 +47,7 @@ CAUSES = {
 }  # fmt: skip
 
 
-def note_cut(node: Any, parents: Iterable[Any], leaves: Iterable[Any]) -> None:
+def note_cut(node: Array, parents: Iterable[Source], leaves: Iterable[Array]) -> None:
     """Write down why a new Constant has no history. ``parents``: of its operands, what gradients would flow to.
     ``leaves``: the operands to which nothing flows."""
     if any([p is not None for p in parents]):
@@ -60,17 +60,17 @@ def note_cut(node: Any, parents: Iterable[Any], leaves: Iterable[Any]) -> None:
             return
 
 
-def cut_here(cause: str, name: str = "") -> tuple[Any, ...]:
+def cut_here(cause: str, name: str = "") -> Values:
     """A cut by the user's instruction that is running."""
     if not modes().source:
         return cause, None, -1, name
-    frame: Any = getframe(2)
+    frame = getframe(2)
     while ((passed := FILES.get(frame.f_code.co_filename)) or (passed is None and is_passed(frame))) and frame.f_back:
         frame = frame.f_back
     return cause, frame.f_code, frame.f_lasti, name
 
 
-def cut_of_leaf(x: Any) -> tuple[Any, ...] | None:
+def cut_of_leaf(x: Array) -> Values | None:
     """Why nothing flows to a user's leaf; None if nothing is known."""
     place, last, _ = getattr(x, "_place", None) or (None, -1, 0)
     code = place.code if type(place) is Activation else place
@@ -81,7 +81,7 @@ def cut_of_leaf(x: Any) -> tuple[Any, ...] | None:
     return getattr(x, "_cut", None)
 
 
-def cut_of(x: Any) -> Cut | None:
+def cut_of(x: Array) -> Cut | None:
     """Why nothing flows to ``x``."""
     cut = getattr(x, "_cut", None) or cut_of_leaf(x)
     if cut is not None and cut[0] == "not recorded":
@@ -90,7 +90,7 @@ def cut_of(x: Any) -> Cut | None:
     return None if cut is None else Cut(*cut)
 
 
-def explain(x: Any) -> str:
+def explain(x: Array) -> str:
     """Why nothing flows to ``x``, with the line and what to write instead; empty if nothing is known.
 
     >>> import autoflow as af
@@ -115,7 +115,7 @@ def text_of(cut: Cut) -> tuple[str, str]:
     return found.text, f" ({found.place.where})"
 
 
-def cuts_among(records: Iterable[Any]) -> str:
+def cuts_among(records: Iterable[Source]) -> str:
     """What has cut the histories of operands of these records, and what was taken out of the graph as numbers."""
     from ..program.source import taken_out
 
@@ -127,13 +127,13 @@ def cuts_among(records: Iterable[Any]) -> str:
     return "; ".join(dict.fromkeys([*cuts, *numbers]))
 
 
-def wording(record: Any) -> str:
+def wording(record: Source) -> str:
     """The expression that made a record, and its line; its name if they are not known."""
     place = getattr(record, "place", None)
     return "".join(text_of(Cut("", getattr(place, "code", place), getattr(record, "last", -1), record.node_name)))
 
 
-def shown_operand(record: Any, k: int) -> str:
+def shown_operand(record: Source, k: int) -> str:
     """An operand of a record as the program names it; empty if it does not."""
     from ..program.names import Naming
 
@@ -147,14 +147,14 @@ def name_before(call: str, frame: FrameType) -> str:
     return "" if isinstance(frame.f_globals.get(name), ModuleType) else name
 
 
-def taken_by(*codes: Any) -> str:
+def taken_by(*codes: CodeType | None) -> str:
     """What seems to take numbers out of a graph, in the first of these codes that does; empty if none does."""
     from ..program.source import numbers_taken
 
     return next((text for code in codes if (text := numbers_taken(code))), "")
 
 
-def named(x: Any) -> str:
+def named(x: Array) -> str:
     """A node as the program names it: by its own name, or the expression that made it, with the line."""
     return x.name if getattr(x, "_name", None) or not hasattr(x, "grad_fn") or x.grad_fn is None else wording(x.grad_fn)
 
@@ -165,10 +165,10 @@ def named(x: Any) -> str:
 FARTHEST = 1000  # records behind which no Variable is looked for
 # By file and line of the call: the numbers of the Variables, and when each was taken last; and Python's list of the
 # warnings of that module. The dicts in it stay as they are: others take their places.
-CONSTANTS: dict[tuple[str, int], tuple[dict[int, int], dict[Any, Any]]] = {}
+CONSTANTS: dict[tuple[str, int], tuple[dict[int, int], dict[str | tuple[str, type[Warning], int], int]]] = {}
 
 
-def take_constants(start: int, records: Iterable[Any] = ()) -> frozenset[int]:
+def take_constants(start: int, records: Iterable[Source] = ()) -> frozenset[int]:
     """The creation numbers of the Variables older than ``start`` that these were computed from, and of those that have
     been noted since, whose notes go: what was computed with them is not handed out, or is noted once more."""
     found = [x for r in records for x in (islice(ancestors(r), FARTHEST) if r.parents else (r,))]
@@ -197,7 +197,7 @@ def forget_constants(line: tuple[str, int], variables: Iterable[int]) -> None:
             CONSTANTS[line] = left, said
 
 
-def tell_of_constants(root: Any, pairs: Iterable[tuple[Any, Any]]) -> None:
+def tell_of_constants(root: Source, pairs: Iterable[tuple[Any, object]]) -> None:
     """Give an UnprovedWarning, in strict mode a LostGradientError, if a pass from ``root`` has brought a gradient to a
     Variable that was taken for a constant and not written into since, and plain operands came in later."""
     for (file, line), (variables, said) in [*CONSTANTS.items()]:

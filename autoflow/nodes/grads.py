@@ -13,7 +13,7 @@ holder.
 from __future__ import annotations
 
 import dis
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import repeat
 from types import CodeType, FrameType
 from typing import Any
@@ -23,18 +23,19 @@ import numpy as np
 from ..backends.registry import Array, array_type, family_of, layer_of
 from ..base.errors import DataError, GradientShapeError, MixedArraysError
 from ..base.modes import announce
-from ..table.shapes import without_history
-from .versions import is_alone
+from ..base.types import T
+from ..table.shapes import Values, without_history
+from .versions import Changes as Changes, is_alone
 
 # ---------------------------------------------------------------- the next use of a None or a memoryview
 
 PUSHES = ("LOAD_FAST", "LOAD_CONST", "LOAD_SMALL_INT", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_GLOBAL")
 BESIDE = {"EXTENDED_ARG", "CACHE", "NOP"}
 KEPT = 3000  # places that are remembered
-PLACES: dict[tuple[Any, ...], tuple[CodeType, Any]] = {}  # by the id of the code: hashing it is slow
+PLACES: dict[Values, tuple[CodeType, Any]] = {}  # by the id of the code: hashing it is slow
 
 
-def read_once(read: Callable[..., Any], frame: FrameType, *what: Any) -> Any:
+def read_once(read: Callable[..., T], frame: FrameType, *what: object) -> T:
     """``read(code, instruction, *what)`` of the place where this frame is, which stays the same there.
 
     (The code is kept, so that no other gets the same id.)
@@ -74,7 +75,7 @@ def read_operator(code: CodeType, last: int, attribute: str) -> str | None:
     return None
 
 
-def refuse_missing_grad(node: Any, frame: FrameType) -> None:
+def refuse_missing_grad(node: Array, frame: FrameType) -> None:
     """Raise TypeError, as Python would, if the None of ``node.grad`` is about to be computed with."""
     if (operator := read_once(read_operator, frame, "grad")) is not None:
         raise TypeError(
@@ -84,7 +85,7 @@ def refuse_missing_grad(node: Any, frame: FrameType) -> None:
         )
 
 
-def reason_for_none(node: Any) -> str:
+def reason_for_none(node: Array) -> str:
     """Why a backward pass may have left no gradient."""
     if not node.requires_grad:
         return f"{node.name} gets none, because it is a Constant or frozen"
@@ -95,7 +96,7 @@ def reason_for_none(node: Any) -> str:
     return f"the loss was computed from something else ({node.name}.why(loss) says more)"
 
 
-def refuse_bytes(node: Any, frame: FrameType) -> None:
+def refuse_bytes(node: Array, frame: FrameType) -> None:
     """Raise TypeError, as Python would, if the memoryview of ``node.data`` is about to be computed with."""
     if (operator := read_once(read_operator, frame, "data")) is not None:
         raise TypeError(
@@ -110,7 +111,7 @@ def refuse_bytes(node: Any, frame: FrameType) -> None:
 HALF = np.dtype(np.float16)
 
 
-def read_grad(holder: Any, dtype: Any) -> Array | None:
+def read_grad(holder: Any, dtype: np.dtype) -> Array | None:
     """The gradient in ``holder`` (a Variable or a record), copied and rounded for the user at the first read."""
     g = getattr(holder, "_raw_grad", None)
     if g is None:
@@ -125,7 +126,7 @@ def read_grad(holder: Any, dtype: Any) -> Array | None:
     return holder._shown_grad
 
 
-def cast_gradient(g: Array, dtype: Any) -> Array:
+def cast_gradient(g: Array, dtype: np.dtype) -> Array:
     """``g`` in the dtype of its node: rounded, or the real part of what a complex function sent to a real one."""
     if g.dtype == dtype:
         return g
@@ -142,30 +143,30 @@ def add_gradients(a: Array, b: Array) -> Array:
     return a + b
 
 
-def forget_grads(variables: list[Any]) -> None:
+def forget_grads(variables: Sequence[object]) -> None:
     """Clear all gradients in one call in C: otherwise Ctrl-C could leave some, and the next pass would add to them."""
     announce("clear", None, variables)
     slots = ["_raw_grad"] * len(variables) + ["_shown_grad"] * len(variables)
     list(map(setattr, [*variables, *variables], slots, repeat(None)))
 
 
-def plan_grads(variables: Iterable[Any], grads: Iterable[Any]) -> list[tuple[Any, str, Any]]:
+def plan_grads(variables: Iterable[Array], grads: Iterable[Array | None]) -> Changes:
     """The changes that give the Variables these gradients: triples for ``set_all`` of forward/writing.py."""
     checked = [(p, checked_grad(p, g)) for p, g in zip(variables, grads, strict=True)]
     return [row for p, g in checked for row in ((p, "_raw_grad", None), (p, "_shown_grad", g))]
 
 
-def as_gradient_like(x: Any, value: Array) -> Array:
+def as_gradient_like(x: Array, value: Array) -> Array:
     """A copy of ``x`` (an array, a list, a number) in ``value``'s dtype, as an array of the same library.
 
     Raises MixedArraysError for an array of a library other than NumPy and ``value``'s: nothing is copied from one
     device to another automatically, except that numbers and NumPy arrays are brought to where they are needed. An array
     that hides a batch (``batching/batched.py``) stands for a batch of gradients, whether its value has a batch or not.
     """
-    kind: Any = array_type(x)
+    kind = array_type(x)
     if type(x) is type(value) or layer_of(x) is not None:
         return cast_gradient(x, value.dtype).copy()
-    if kind not in (None, np.ndarray):
+    if kind is not None and kind is not np.ndarray:
         raise MixedArraysError(
             f"an array of {kind.__module__}.{kind.__name__} cannot be the gradient of one of "
             f"{type(value).__module__}.{type(value).__name__}: bring it over first (x.to_cpu(), x.to_gpu())"
@@ -174,7 +175,7 @@ def as_gradient_like(x: Any, value: Array) -> Array:
     return (family.from_numpy if family else np.asarray)(np.array(x, value.dtype))
 
 
-def check_numbers(g: Array, dtype: Any, what: str, of: str, error: type[Exception] = DataError) -> None:
+def check_numbers(g: Array, dtype: np.dtype, what: str, of: str, error: type[Exception] = DataError) -> None:
     """Raise ``error`` for a gradient from a user that is text, or complex where ``of`` is real: half would be lost."""
     given = np.asarray(g).dtype if not hasattr(g, "dtype") else g.dtype
     if given.kind not in "biufc" and given != dtype:
@@ -183,7 +184,7 @@ def check_numbers(g: Array, dtype: Any, what: str, of: str, error: type[Exceptio
         raise error(f"{what} is complex, but {of} is {dtype}: if its real part is meant, give np.real of it")
 
 
-def checked_grad(node: Any, g: Array) -> Any:
+def checked_grad(node: Array, g: Array | None) -> Array | None:
     """A gradient that the user sets: None, a node, or an array of the node's shape."""
     if g is None:
         return g

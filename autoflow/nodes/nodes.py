@@ -29,7 +29,7 @@ from ..base.errors import InPlaceError
 from ..base.lazy import later
 from ..base.modes import TRUE, modes
 from ..base.numbering import CONSTANT, VARIABLE, now
-from ..base.types import Array as Array
+from ..base.types import AnyFunction as AnyFunction, Array as Array, ByName as ByName, DTypeLike, Values as Values
 from ..program.callers import READERS, getframe, wants_numbers
 from ..program.places import Activation, enter, here
 from ..table.blocks import FROM
@@ -39,7 +39,7 @@ from . import printing, versions
 from .coercion import leaf_array, refuse_reader
 from .cuts import cut_here
 from .grads import checked_grad, read_grad, refuse_missing_grad
-from .records import Extras, Record, extend
+from .records import Extras, Record, Source as Source, extend
 from .versions import NEW, FreedArray, view_link
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class NodeRole:
     _operand: Any
     _record: Record  # of Operations
     _lent: bool  # of Constants on memory that may be the user's
-    _view: tuple[Record, Any]  # of basic views of other nodes: the record of taking the view, and the node. In that
+    _view: tuple[Record, Node]  # of basic views of other nodes: the record of taking the view, and the node. In that
     # order: a tuple is freed from its end, see versions.py
 
     @property
@@ -90,7 +90,7 @@ class NodeRole:
         return value if isinstance(self, VariableRole) and type(value) is np.ndarray else read_only(value)
 
     @value.setter
-    def value(self, new: Any) -> None:
+    def value(self, new: object) -> None:
         later("set_value")(self, new)
 
     @property
@@ -106,7 +106,7 @@ class NodeRole:
         holder: Any = current_record(self) or self
         holder._name = name if name is None else str(name)
 
-    _kind: Any = CONSTANT
+    _kind = CONSTANT
     _number: int
     _count: int
 
@@ -173,11 +173,11 @@ class NodeRole:
         >>> x.grad
         array(3.)
         """
-        node: Any = locked_constant(value_of(self), self)
+        node = locked_constant(value_of(self), self)
         node._cut = cut_here("detached")
         return node
 
-    def __array_wrap__(self, array: Array, context: Any = None, return_scalar: bool = False) -> Any:
+    def __array_wrap__(self, array: Array, context: object = None, return_scalar: bool = False) -> Array:
         """A result that NumPy computed without asking us is a plain array."""
         return array[()] if return_scalar else array
 
@@ -224,7 +224,7 @@ class VariableRole(NodeRole):
         array = leaf_array(value, dtype, copy, True)
         if (layer := modes().layer) is not None:  # under af.vmap each example has a Variable of its own
             array = layer.lifted(array)
-        self: Self = leaf(cls, array, name)
+        self = leaf(cls, array, name)
         self._live = bool(requires_grad)
         self._raw_grad = self._shown_grad = None  # reading an unset slot raises AttributeError: 0.4 µs
         return self
@@ -270,8 +270,8 @@ class ConstantRole(NodeRole):
 
     __slots__ = ()
 
-    def __new__(cls, value: Any, name: str | None = None, *, dtype: Any = None, copy: bool = True) -> Self:
-        self: Any = leaf(cls, array := leaf_array(value, dtype, copy, False), name)
+    def __new__(cls, value: Any, name: str | None = None, *, dtype: DTypeLike = None, copy: bool = True) -> Self:
+        self = leaf(cls, array := leaf_array(value, dtype, copy, False), name)
         if not copy and type(array) is np.ndarray:
             self._lent = True
         if isinstance(value, NodeRole) and value.requires_grad:
@@ -297,14 +297,14 @@ class OperationRole(NodeRole):
     __slots__ = ()
     __array_priority__ = PRIORITY
 
-    def __new__(cls, *_: Any, **__: Any) -> Self:
+    def __new__(cls, *_: object, **__: object) -> Self:
         raise TypeError(
             "an Operation is made by computing with Variables, or by Operation.create_node(result, name, x)"
         )
 
     @classmethod
     def create_node(
-        cls, result: Any, opmethod: str, operand_a: Any, operand_b: Any = None, operand_c: Any = None,
+        cls, result: object, opmethod: str, operand_a: object, operand_b: object = None, operand_c: object = None,
         name: str | None = None,
     ) -> Operation:  # fmt: skip
         """An Operation with a value that you computed yourself.
@@ -331,7 +331,7 @@ class OperationRole(NodeRole):
         return current_record(self)
 
     @grad_fn.setter
-    def grad_fn(self, f: Any) -> None:
+    def grad_fn(self, f: AnyFunction) -> None:
         later("set_grad_fn")(self, f)
 
     @property
@@ -357,7 +357,7 @@ class ViewRole(OperationRole):
 
 
 KINDS = NodeRole, VariableRole, ConstantRole, OperationRole, ViewRole
-ROLES: dict[str, Any] = {role.__name__.removesuffix("Role"): role for role in KINDS}
+ROLES = {role.__name__.removesuffix("Role"): role for role in KINDS}
 
 
 def named_as(name: str, owner: type) -> None:
@@ -389,12 +389,11 @@ else:
     Node, Variable, Constant, Operation, View = NUMPY.Node, NUMPY.Variable, NUMPY.Constant, NUMPY.Operation, NUMPY.View
 
 
-Holder: TypeAlias = Record | Variable  # what a gradient flows to
 ARGUMENT = "argument"
-set_flags: Any = np.ndarray.setflags  # called on nodes: set_flags(node, False) is write=False
+set_flags: AnyFunction = np.ndarray.setflags  # called on nodes: set_flags(node, False) is write=False
 
 
-def on_memory(array: Array, cls: Any) -> Any:
+def on_memory(array: Array, cls: Any) -> Array:
     """``array`` as a node of that class. The memory is then read-only for all but the node. (In a proof it is memory of
     its own, with other numbers, unless nothing is lost when they are read: those of a Constant.)"""
     if shadow := modes().shadow:
@@ -449,12 +448,12 @@ def other_numbers(array: Array, step: float) -> Array:
 
 
 @cache
-def scales(dtype: Any, step: float) -> list[Array]:
+def scales(dtype: np.dtype, step: float) -> list[Array]:
     """The numbers in it as arrays, which NumPy reads faster than Python's numbers."""
     return [np.asarray(x, dtype) for x in (1, -step / 2, 1 + 1.5 * step)]
 
 
-def leaf(cls: Any, array: Array, name: str | None) -> Any:
+def leaf(cls: Any, array: Array, name: str | None) -> Array:
     """A Variable or Constant around ``array``, of the family of its array type."""
     family = NODE_TYPES[type(array)]
     if cls.family is not family:
@@ -484,14 +483,14 @@ def is_lent(x: Any) -> bool:
     return hasattr(x, "_lent")
 
 
-def constant_from(array: Array, family: NodeTypes | None = None) -> Any:
+def constant_from(array: Array, family: NodeTypes | None = None) -> Array:
     """``array`` itself as a Constant."""
     node = on_memory(array, (family or NODE_TYPES[type(array)]).Constant)
     node._value, node._name, node._number, node._count = array, None, now(), CONSTANT.tick()
     return node
 
 
-def locked_constant(array: Array, x: Any) -> Any:
+def locked_constant(array: Array, x: Array) -> Array:
     """``array``, in the memory of the node ``x``, as a Constant that cannot be written into."""
     node = constant_from(read_only(array), x.family)
     if is_lent(x):
@@ -520,7 +519,7 @@ def read_only(value: Array) -> Array:
     return view
 
 
-def plain_view(x: Any) -> Array:
+def plain_view(x: Array) -> Array:
     """The memory of a node as code sees it that reads it directly: read-only, and in a proof with other numbers."""
     return x.family.array_type.view(x, x.family.array_type)
 
@@ -558,7 +557,7 @@ def current_record(x: Any) -> Record | MaybeNone:
     return record
 
 
-def check_base(taken: Record, base: Any) -> None:
+def check_base(taken: Record, base: Node) -> None:
     """Raise InPlaceError if a view cannot be taken again, because its base was given another shape."""
     if taken.saved[0].shape != base._value.shape:
         raise InPlaceError(
@@ -567,7 +566,7 @@ def check_base(taken: Record, base: Any) -> None:
         )
 
 
-def gradient_target(x: Any) -> Holder | MaybeNone:
+def gradient_target(x: Any) -> Source:
     """The object to which a gradient of ``x`` flows: a Variable itself, the record of an Operation; None where nothing
     flows."""
     if isinstance(x, VariableRole):
@@ -575,7 +574,7 @@ def gradient_target(x: Any) -> Holder | MaybeNone:
     return current_record(x) if isinstance(x, NodeRole) else None
 
 
-def target_inside(x: Any) -> Holder | MaybeNone:
+def target_inside(x: Any) -> Source:
     """The :func:`gradient_target` of a node behind this array, which hides a batch; None if there is none."""
     while hasattr(x, "batch_layer"):
         x = x.inner
@@ -586,7 +585,7 @@ def target_inside(x: Any) -> Holder | MaybeNone:
 
 
 def new_record(
-    rule: Rule, parents: tuple[Holder | None, ...], saved: tuple[Any, ...], extra: Extras | None = None,
+    rule: Rule, parents: tuple[Source, ...], saved: Values, extra: Extras | None = None,
     like: Any = None, depth: int = 1,
 ) -> Record:  # fmt: skip
     """A record, made now. Its place is that of ``like``, another record, or where the user's program is, at ``depth``
@@ -604,7 +603,7 @@ def new_record(
     return record
 
 
-def operation_from(value: Array, record: Record) -> Any:
+def operation_from(value: Array, record: Record) -> Array:
     """An Operation that shows ``value`` and has that record."""
     value = value if type(value) in NODE_TYPES else np.asarray(value)
     node = on_memory(value, NODE_TYPES[type(value)].Operation)
@@ -615,7 +614,7 @@ def operation_from(value: Array, record: Record) -> Any:
     return node
 
 
-def unwritable(x: Any) -> Any:
+def unwritable(x: Array) -> Array:
     """An array or node, for the user's code, which must not write into it: others read the same memory."""
     value = value_of(x)
     if isinstance(x, VariableRole) or type(value) not in NODE_TYPES:
@@ -631,7 +630,7 @@ def places_of_operands(record: Record) -> list[int]:
     return [k for k, parent in enumerate(record.parents) if parent is not None or record.saved[k] is not None]
 
 
-def operand_node(record: Record, k: int) -> Any:
+def operand_node(record: Record, k: int) -> Array:
     """The record's k-th operand as a node: the leaf itself, or an array of the values that were kept (else NaN)."""
     parent = record.parents[k]
     if isinstance(parent, VariableRole):

@@ -26,11 +26,11 @@ from ..base.modes import LEFT, MODES, modes, replace
 from ..program.callers import caller, getframe
 from ..program.places import variables_of
 from .grads import read_grad
-from .nodes import NodeRole, VariableRole, current_record
+from .nodes import Array, NodeRole, VariableRole, current_record
 from .versions import FreedArray
 
 
-def original_of(x: Any) -> Any:
+def original_of(x: object) -> VariableRole | None:
     """The Variable w, if x is ``w - lr * w.grad`` or ``w + lr * -w.grad`` and no pass has reached x yet; else None."""
     record = current_record(x) if isinstance(x, NodeRole) and not isinstance(x, VariableRole) else None
     if record is None or record.rule.name not in ("add", "subtract") or read_grad(record, record.dtype) is not None:
@@ -46,7 +46,7 @@ def original_of(x: Any) -> Any:
     return w if is_multiple(step, g) else None
 
 
-def is_multiple(step: Any, g: Any) -> bool:
+def is_multiple(step: Array | FreedArray, g: Array) -> bool:
     """Is a plain operand a multiple of the gradient? One that was not kept has been a temporary, as that is."""
     if isinstance(step, FreedArray):
         step = step.reference()
@@ -56,7 +56,7 @@ def is_multiple(step: Any, g: Any) -> bool:
         return bool((b.any() or not a.any()) and np.allclose(a * np.vdot(b, b), b * np.vdot(b, a), rtol=1e-5))
 
 
-def rebound(x: Any, w: Any, what: str) -> TypeError:
+def rebound(x: NodeRole, w: NodeRole, what: str) -> TypeError:
     """The error for a rebound Variable when ``what`` is called on it."""
     return TypeError(
         f"{what}, and {x.name} is no longer one: {w.name} = {w.name} - lr * {w.name}.grad has made an Operation of it, "
@@ -65,9 +65,9 @@ def rebound(x: Any, w: Any, what: str) -> TypeError:
     )
 
 
-def leave(array: Any, error: Any = None, line: str = "") -> None:
+def leave(array: Any, error: LostGradientError | None = None, line: str = "") -> None:
     """Note the array of ``array += node``, a weak reference; with the error, if that has been raised."""
-    LEFT.append((array, line or caller(), threading.get_ident(), error and weakref.ref(error)))
+    LEFT.append((array, line or caller(), threading.get_ident(), weakref.ref(error) if error else None))
     MODES.set(replace(modes(), left=error is None))
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar, overload
+from typing import Any, NoReturn, TypeAlias, overload
 
 import numpy as np
 
@@ -24,14 +24,14 @@ from ..base.errors import LostGradientError
 from ..base.lazy import later
 from ..base.modes import Modes, modes, switched
 from ..base.numbering import now
+from ..base.types import F, T
 from ..program.places import here
 from ..table.table import Rule
-from .versions import Array, FreedArray, Release, writer_since
+from .versions import Array, ByName, FreedArray, Release, Values, writer_since
 
 # ---------------------------------------------------------------- scopes: names for parts of a computation
 
-T = TypeVar("T")
-F = TypeVar("F", bound=Callable[..., Any])
+Source: TypeAlias = "Record | Any"  # a record, or a Variable, which is its own; None where nothing flows
 
 
 class Scope(switched):
@@ -45,7 +45,7 @@ class Scope(switched):
         self.entered = self.name, now(), here(1)
         return super().__enter__()
 
-    def changes_to(self, before: Modes) -> dict[str, Any]:
+    def changes_to(self, before: Modes) -> ByName:
         """One more name behind those outside."""
         return {"scope": (*before.scope, self.entered)}
 
@@ -102,12 +102,12 @@ def scope(name: Any) -> Any:
 class Extras:
     """Fields that few records need besides their values. Never shared: :func:`extend` makes its own."""
 
-    constants: dict[int, Any] = field(default_factory=dict)  # by operand: the leaf to show, where nothing flows to it
-    fingerprints: Sequence[tuple[Array, Any]] = ()  # of plain arrays that a derivative reads
-    checksums: Sequence[tuple[Array, Any]] = ()  # the same of all their bytes, under checkpointing
-    hooks: dict[int, Callable[[Array], Any]] | None = None
+    constants: dict[int, Array] = field(default_factory=dict)  # by operand: the leaf to show, where nothing flows to it
+    fingerprints: Sequence[tuple[Array, bytes | None]] = ()  # of plain arrays that a derivative reads
+    checksums: Sequence[tuple[Array, object]] = ()  # the same of all their bytes, under checkpointing
+    hooks: dict[int, Callable[[Array], Array | None]] | None = None
     line: str | None = None  # where the user computed it
-    scope: tuple[tuple[str, int, Any], ...] = ()  # name, number of the entering, and where that was
+    scope: tuple[tuple[str, int, object], ...] = ()  # name, number of the entering, and where that was
     recompute_depth: int | None = None  # how many operations in a row keep no value, up to this one
     unfinished: str | None = None  # the line of a write that was cut short
 
@@ -117,7 +117,7 @@ def extend(record: Record, **changes: Any) -> None:
     record.extra = replace(record.extra or Extras(), **changes)
 
 
-def ancestors(root: Any, into: Callable[[Any], bool] = lambda record: True) -> Iterator[Any]:
+def ancestors(root: Source, into: Callable[[Source], bool] = lambda record: True) -> Iterator[Source]:
     """A record and its ancestors, each once, the nearest first. ``into(record)``: whether to go on behind it."""
     seen, queue = {root}, [root]
     for record in queue:
@@ -146,16 +146,16 @@ class Record:
         "saved",
     )  # fmt: skip
     rule: Rule
-    parents: tuple[Any, ...]  # per operand: its record, or the Variable; None where nothing flows
+    parents: tuple[Source, ...]  # per operand
     release: Release  # of one record in about a hundred, so that deep graphs are freed with little stack
-    saved: tuple[Any, ...]  # operands, options, result: arrays, or FreedArrays of what no derivative reads
+    saved: Values  # operands, options, result: arrays, or FreedArrays of what no derivative reads
     number: int  # creation number
     count: int  # running number of the name
     place: Any  # the activation of the user's function that made it, see program/places.py; unset without source
     last: int  # and its instruction
     _name: str | None
-    _raw_grad: Any
-    _shown_grad: Any
+    _raw_grad: Array | None
+    _shown_grad: Array | None
     extra: Extras | None  # what few records need
 
     @property
@@ -173,12 +173,12 @@ class Record:
         return getattr(self, "_name", None) or f"{self.rule.name}_{self.count}"
 
     @property
-    def values(self) -> tuple[Any, ...]:
+    def values(self) -> Values:
         """The kept operands: arrays and numbers, or a FreedArray for what no derivative reads."""
         return self.saved[: len(self.parents)]
 
     @property
-    def result(self) -> Any:
+    def result(self) -> Array:
         """The kept value: an array, a number, or a FreedArray."""
         return self.saved[-1]
 
@@ -188,7 +188,7 @@ class Record:
         return self.result.shape
 
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> np.dtype:
         """Dtype of the value, and of its gradient."""
         return self.result.dtype
 
@@ -203,7 +203,7 @@ class Record:
         return None if value is None or writer_since(value, self.number) else value
 
     @property
-    def operands(self) -> tuple[Any, ...]:
+    def operands(self) -> Values:
         """The operands of the value: records, Variables, Constants, plain numbers and arrays."""
         constants = self.extra.constants if self.extra is not None else {}
         # A younger one only wraps a plain operand, because node.operands has been read since.
@@ -211,7 +211,7 @@ class Record:
         return tuple([p if p is not None else constants.get(k, self.saved[k]) for k, p in enumerate(self.parents)])
 
     @property
-    def options(self) -> dict[str, Any]:
+    def options(self) -> ByName:
         """The other arguments by name: ``{"axis": 0, ...}``."""
         n = self.rule.operands
         return dict(zip(self.rule.names[n:], self.saved[n:-1], strict=True))
@@ -229,7 +229,7 @@ class Record:
     def __repr__(self) -> str:
         return f"<{self.name} of {self.node_name}>"
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> NoReturn:
         raise TypeError(f"{self!r} is part of a graph, which is not pickled: pickle the node, whose numbers are")
 
 
@@ -238,13 +238,13 @@ def needs_grad(record: Record) -> tuple[bool, ...]:
     return tuple([p is not None for p in record.parents])
 
 
-def from_outside(root: Any, start: int, own: Container[Any] = ()) -> Any:
+def from_outside(root: Source, start: int, own: Container[Source] = ()) -> Source:
     """The nearest ancestor of a record that is older than the number ``start``, and none of ``own``; None without."""
     found = ancestors(root, lambda r: r.number >= start and r not in own) if root is not None else ()
     return next((r for r in found if r.number < start and r not in own), None)
 
 
-def refuse_older(records: Iterable[Record], start: int) -> None:
+def refuse_older(records: Iterable[Source], start: int) -> None:
     """Raise LostGradientError if what is differentiated in a user's function of plain arrays, which began at ``start``,
     depends on an older node: the transform takes that for a constant."""
     for record in records:
@@ -257,6 +257,6 @@ def refuse_older(records: Iterable[Record], start: int) -> None:
             )
 
 
-def holder_name(holder: Any) -> str:
+def holder_name(holder: Source) -> str:
     """The name of the node that a Variable or a record stands for."""
     return str(getattr(holder, "node_name", None) or holder.name)

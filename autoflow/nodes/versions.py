@@ -26,7 +26,7 @@ import math
 import sys
 import threading
 import weakref
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from heapq import heappushpop
 from itertools import cycle
 from operator import itemgetter
@@ -37,7 +37,7 @@ import numpy as np
 
 from ..base.errors import StateError
 from ..base.numbering import CREATION
-from ..base.types import Array as Array
+from ..base.types import AnyFunction as AnyFunction, Array as Array, ByName as ByName, T, Values as Values
 
 WRITEABLE = 0x400  # NPY_ARRAY_WRITEABLE, a bit of the flags of NumPy's arrays
 
@@ -53,7 +53,7 @@ class Freed(threading.local):
     callbacks, is_finalized, number = gc.callbacks, staticmethod(gc.is_finalized), itemgetter(0)
 
     def __init__(self) -> None:
-        self.waiting: list[tuple[int, tuple[Any, ...]]] = []  # creation number of a record, and its parents
+        self.waiting: list[tuple[int, tuple[object, ...]]] = []  # creation number of a record, and its parents
         self.work: Any = self.let_go()
 
     def let_go(self) -> Generator[bool, None, None]:
@@ -91,7 +91,7 @@ class Release:
 
     __slots__ = ("number", "parents")
 
-    def __init__(self, number: int, parents: tuple[Any, ...]) -> None:
+    def __init__(self, number: int, parents: tuple[object, ...]) -> None:
         self.number = number
         self.parents = parents
 
@@ -116,7 +116,7 @@ def marks(period: int = 2039, among: int = 21) -> list[type[Release] | None]:
     return [Release if k * k % period < among else None for k in range(period)]
 
 
-def view_link(record: Any, base: Any) -> tuple[Any, Any]:
+def view_link(record: Any, base: T) -> tuple[Any, T]:
     """The link of a view: the record of taking it, and the node that it is a view of.
 
     For a view of a view, a Release holds the node as well, so that long chains of them are let go by the list.
@@ -158,6 +158,7 @@ if not getattr(sys, "_is_gil_enabled", lambda: True)():  # False on free-threade
 # ---------------------------------------------------------------- versions: who has written where, and when
 
 
+Changes = list[tuple[Any, str, Any]]  # object, attribute, value
 COPY_BYTES = 4096  # copying 4 KB takes 0.15 µs; a fingerprint and its check later 0.8
 SAMPLES = 8  # elements of a large array
 latest = [0]  # creation number of the latest write that was noted: a heap of one, see Note.stamp
@@ -173,7 +174,7 @@ class FreedArray:
         self.shape, self.dtype, self.ndim, self.size = array.shape, array.dtype, array.ndim, array.size
         self.library = type(array)
         try:
-            self.reference: Any = weakref.ref(array)
+            self.reference: Callable[[], Array] = weakref.ref(array)
         except TypeError:  # an array type that takes no weak references
             self.reference = lambda: None
 
@@ -189,7 +190,7 @@ class Log:
     def __init__(self, owner: Array) -> None:
         key, logs = id(owner), _logs  # see Freed
         self.owner = weakref.ref(owner, lambda _: logs.pop(key, None))
-        self.writes: dict[Any, tuple[int, Region, str]] = {}  # one per region: creation number, file and line
+        self.writes: dict[object, tuple[int, Region, str]] = {}  # one per region: creation number, file and line
 
 
 class Region:
@@ -203,7 +204,7 @@ class Region:
 
     def __init__(self, array: Array) -> None:
         name = "__array_interface__" if issubclass(type(array), np.ndarray) else "__cuda_array_interface__"
-        self.__array_interface__: Any = getattr(array, name, None)
+        self.__array_interface__: ByName | None = getattr(array, name, None)
 
     def meets(self, array: Array) -> bool:
         """Do they share a byte? Exact where that is cheap, yes where it is not."""
@@ -229,7 +230,7 @@ def is_writeable(array: np.ndarray) -> bool:
     return bool(array.flags.num & WRITEABLE)
 
 
-def copy_if_shared(x: Any, owners: set[int]) -> Any:
+def copy_if_shared(x: Array, owners: set[int]) -> Array:
     """A node that is given to the user, copied if one with memory of the same owner has been: ``owners`` has the ids.
     A write into one gradient must not change another."""
     value = getattr(x, "_value", None)

@@ -32,14 +32,14 @@ from typing import Any
 import numpy as np
 
 from ..base.modes import modes
-from ..base.types import Array, Shape
+from ..base.types import AnyFunction, Array, ByName, Shape, Values
 
 FROM = 200_000  # elements: with fewer, one thread is done before another has woken up
 EACH = 500_000  # elements for each of more than two threads: with fewer they wait for the interpreter
 BLOCK = 16_384  # elements of a block, or somewhat more: several arrays of them fit into the cache of a core
 ALIGNED = 64  # blocks begin at multiples of it
 NUMBERS = (int, float, complex, np.generic, type(None))
-UFUNCS: dict[Any, Any] = {  # operator -> the ufunc for it, which can write into a given array
+UFUNCS: dict[AnyFunction, np.ufunc] = {  # operator -> the ufunc for it, which can write into a given array
     operator.add: np.add, operator.sub: np.subtract, operator.mul: np.multiply, operator.truediv: np.divide,
     operator.eq: np.equal, operator.ne: np.not_equal, operator.lt: np.less, operator.le: np.less_equal,
     operator.gt: np.greater, operator.ge: np.greater_equal,
@@ -48,7 +48,7 @@ UFUNCS: dict[Any, Any] = {  # operator -> the ufunc for it, which can write into
 # ---------------------------------------------------------------- what is cut
 
 
-def in_blocks(function: Callable[..., Any], *values: Any, out: Array | None = None) -> Any:
+def in_blocks(function: AnyFunction, *values: Array, out: Array | None = None) -> Array:
     """``function(*values)`` for an elementwise function without side effects. Large arrays go through it in blocks.
 
     out : an array in C order whose numbers are not needed afterwards. The result is written over them if it has the
@@ -68,7 +68,7 @@ def in_blocks(function: Callable[..., Any], *values: Any, out: Array | None = No
     return function(*values) if out is None or type(function) is not np.ufunc else function(*values, out=out)
 
 
-def cut_rows(function: Callable[..., Any], values: tuple[Any, ...], out: Array | None) -> Array | None:
+def cut_rows(function: AnyFunction, values: Values, out: Array | None) -> Array | None:
     """The same, some rows at a time; None if that is impossible. If an array in C order has the shape of the result,
     NumPy goes row by row, too. If all arrays have that shape, a row is one element."""
     arrays = [v for v in values if type(v) is np.ndarray]
@@ -82,7 +82,7 @@ def cut_rows(function: Callable[..., Any], values: tuple[Any, ...], out: Array |
     return by_rows(function, values, shape, shape, out)
 
 
-def reduce_rows(ufunc: np.ufunc, x: Array, axis: Any, dtype: Any, keepdims: Any) -> Array | None:
+def reduce_rows(ufunc: np.ufunc, x: Array, axis: Any, dtype: Any, keepdims: bool | None) -> Array | None:
     """``ufunc.reduce(x, axis, dtype, keepdims=keepdims)`` for a large x if each result comes from one row; else None.
 
     >>> print(reduce_rows(np.add, np.ones((3, 10)), 0, None, False))  # each result comes from all rows
@@ -96,7 +96,7 @@ def reduce_rows(ufunc: np.ufunc, x: Array, axis: Any, dtype: Any, keepdims: Any)
 
 
 def by_rows(
-    function: Callable[..., Any], values: Sequence[Any], rows: Shape, shape: Shape, out: Array | None = None
+    function: AnyFunction, values: Sequence[Any], rows: Shape, shape: Shape, out: Array | None = None
 ) -> Array | None:  # fmt: skip
     """``function(*values)``, of ``shape``, from some ``rows`` at a time. None if that gains nothing or raised an
     exception."""
@@ -109,7 +109,7 @@ def by_rows(
         return None
     whole = [type(v) is not np.ndarray or v.ndim < len(rows) or len(v) != n for v in values]
 
-    def parts(start: int, stop: int) -> list[Any]:
+    def parts(start: int, stop: int) -> list[Array]:
         return [v if is_whole else v[start:stop] for v, is_whole in zip(values, whole, strict=True)]
 
     def compute(start: int, stop: int) -> None:
@@ -118,8 +118,8 @@ def by_rows(
         else:
             target[start:stop] = function(*parts(start, stop))
 
-    z: Any = None
-    settings: Any = {kind: how if how == "ignore" else "raise" for kind, how in np.geterr().items()}
+    z: Array = None
+    settings: ByName = {kind: how if how == "ignore" else "raise" for kind, how in np.geterr().items()}
     try:
         with np.errstate(**settings):
             like = function(*parts(0, 0))
@@ -188,7 +188,7 @@ def count_threads() -> int:
 
 
 @cache
-def matrix_libraries(threadpoolctl: Any) -> tuple[Any, ...]:
+def matrix_libraries(threadpoolctl: Any) -> Values:
     """The libraries that threadpoolctl limits: finding them takes milliseconds, asking one 1 µs."""
     return tuple(threadpoolctl.ThreadpoolController().select(user_api="blas").lib_controllers)
 

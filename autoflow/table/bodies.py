@@ -14,7 +14,7 @@ import builtins
 import contextlib
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextvars import ContextVar
 from operator import index
 from types import CellType, CodeType, FunctionType, ModuleType
@@ -22,26 +22,26 @@ from typing import Any
 
 import numpy as np
 
-from .shapes import as_dtype, is_numpys, join_list, like_argument
+from .shapes import AnyFunction, Array, ByName, Values, as_dtype, is_numpys, join_list, like_argument
 from .table import COMPOSED, composed
 
-OWN: set[Any] = set()  # NumPy's functions that are run in this way
-ARGUMENTS: ContextVar[Any] = ContextVar("ARGUMENTS", default=())  # of the copy that is running
+OWN: set[AnyFunction] = set()  # NumPy's functions that are run in this way
+ARGUMENTS: ContextVar[Values] = ContextVar("ARGUMENTS", default=())  # of the copy that is running
 
 
-def kept_in(x: Any) -> list[Any]:
+def kept_in(x: object) -> list[Array]:
     """The arrays that compute in their own way (nodes, batches, other libraries'), also those in lists."""
     if isinstance(x, (list, tuple)):
         return [found for part in x for found in kept_in(part)]
     return [x] if hasattr(type(x), "__array_function__") and type(x) is not np.ndarray else []
 
 
-def place() -> Any:
+def place() -> Array:
     """The argument that new arrays are to be like; None if all are plain."""
     return max(kept_in(ARGUMENTS.get()), key=precedence, default=None)
 
 
-def library() -> Any:
+def library() -> Array:
     """An array of another library among the arguments; None without."""
     value = getattr(x := place(), "_value", x)
     return None if value is None or is_numpys(value) else value
@@ -54,10 +54,10 @@ def precedence(x: Any) -> tuple[int, bool, bool]:
     return depth, not isinstance(value, np.ndarray), x is not value
 
 
-def keeping(theirs: Any, copies: bool | None) -> Callable[..., Any]:
+def keeping(theirs: AnyFunction, copies: bool | None) -> AnyFunction:
     """``theirs`` (np.array or its kin) for all arrays. ``copies``: its default for ``copy``."""
 
-    def make(a: Any, dtype: Any = None, *, copy: bool | None = copies, ndmin: int = 0, **options: Any) -> Any:
+    def make(a: Array, dtype: Any = None, *, copy: bool | None = copies, ndmin: int = 0, **options: Any) -> Array:
         if kept_in(a):
             z = join_list(a) if isinstance(a, (list, tuple)) else a.copy() if copy else a
             z = z if dtype is None else as_dtype(z, dtype)
@@ -70,7 +70,7 @@ def keeping(theirs: Any, copies: bool | None) -> Callable[..., Any]:
     return make
 
 
-def new_array(theirs: Any, like: Any) -> Callable[..., Any]:
+def new_array(theirs: AnyFunction, like: AnyFunction) -> AnyFunction:
     """``theirs``, np.zeros or one of its kin; floats are made by ``like``, np.zeros_like, where the arguments are."""
 
     def make(shape: Any, dtype: Any = float, order: str = "C") -> Any:
@@ -87,10 +87,10 @@ def new_array(theirs: Any, like: Any) -> Callable[..., Any]:
     return make
 
 
-def on_library(theirs: Any) -> Callable[..., Any]:
+def on_library(theirs: AnyFunction) -> AnyFunction:
     """``theirs``, np.arange or one of its kin, as an array that the library of the arguments can compute with."""
 
-    def make(*args: Any, **options: Any) -> Any:
+    def make(*args: object, **options: object) -> Array:
         z, like = theirs(*args, **options), library()
         return z if like is None else np.asarray(z, like=like)
 
@@ -122,7 +122,7 @@ def stand_ins() -> Copies:
 class KindOfArray(type):
     """The class of :class:`AnyArray`."""
 
-    def __instancecheck__(cls, x: Any) -> bool:
+    def __instancecheck__(cls, x: object) -> bool:
         return hasattr(x, "__array_function__")
 
 
@@ -130,13 +130,13 @@ class AnyArray(metaclass=KindOfArray):
     """What copies find as ``ndarray`` when they ask for a class."""
 
 
-def written_like(x: Any, value: Any) -> Any:
+def written_like(x: Array, value: Array) -> Array:
     """A copy of floats, as an array like x."""
     y = value if hasattr(value, "dtype") else np.asarray(value, like=like_argument(x))
     return filled(np.zeros_like(x, y.dtype if y.dtype.kind in "fc" else float, shape=y.shape), y)
 
 
-def filled(z: Any, value: Any) -> Any:
+def filled(z: Array, value: Array) -> Array:
     """z, with this value everywhere."""
     z[...] = value
     return z
@@ -153,7 +153,7 @@ class Copies(dict[int, Any]):
             self.add(x)
         return self.get(id(x), x)
 
-    def add(self, x: Any) -> None:
+    def add(self, x: object) -> None:
         """Make a copy of ``x``, if it needs one."""
         if home_of(x).partition(".")[0] != "numpy":
             return
@@ -161,11 +161,11 @@ class Copies(dict[int, Any]):
             self[id(x)] = made = ModuleType(x.__name__)
             vars(made).update({name: self.get(id(value), value) for name, value in vars(x).items()})
         elif isinstance(x, FunctionType):
-            space: dict[str, Any] = {"__builtins__": builtins, "__name__": __name__}
+            space: ByName = {"__builtins__": builtins, "__name__": __name__}
             self.add_function(x, space)
             space |= {name: self.find(x.__globals__[name]) for name in names_in(x.__code__) & x.__globals__.keys()}
 
-    def add_function(self, f: FunctionType, space: dict[str, Any]) -> None:
+    def add_function(self, f: FunctionType, space: ByName) -> None:
         """A function with the same code, whose globals are ``space``. The contents of its closure and attributes are
         copied as well, so decorators are followed."""
         cells = tuple([CellType() for _ in f.__closure__ or ()])
@@ -179,7 +179,7 @@ class Copies(dict[int, Any]):
         vars(new).update({name: self.find(x) for name, x in vars(f).items()})
 
 
-def home_of(x: Any) -> str:
+def home_of(x: object) -> str:
     """The module of a function or class, or the name of a module."""
     return getattr(x, "__module__", None) or getattr(x, "__name__", None) or ""
 
@@ -202,9 +202,9 @@ def run_own(*functions: Any, sequences: str = "", untouched: str = "", written: 
         OWN.add(function)
 
 
-def with_copies(theirs: Any, written: Sequence[str] = ()) -> Any:
+def with_copies(theirs: AnyFunction, written: Sequence[str] = ()) -> AnyFunction:
     """The copy, which is made at the first call."""
-    made: list[Any] = []
+    made: list[AnyFunction] = []
     kind = inspect.signature(theirs)
 
     @functools.wraps(theirs)

@@ -87,7 +87,7 @@ MARKED = [(word, n) for n, text in [*OTHERS.items(), (1, " ".join(ONE_ARRAY))] f
 FIXED = {find(word): n for word, n in MARKED if "?" not in word}  # function -> how many arguments may be arrays
 FIXED.pop(None, None)
 RAISING = {find(word) for word, _ in MARKED if "!" in word}
-REDUCTIONS: dict[Any, Any] = {
+REDUCTIONS: dict[Any, np.ufunc] = {
     np.sum: np.add, np.prod: np.multiply, np.max: np.maximum, np.min: np.minimum, np.amax: np.maximum,
     np.amin: np.minimum, np.any: np.logical_or, np.all: np.logical_and,
 }  # fmt: skip

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .shapes import Array, is_numpys, is_on_host, like_argument, sum_to, zeros
+from .shapes import AnyFunction, Array, is_numpys, is_on_host, like_argument, sum_to, zeros
 from .table import primitive, rule
 from .vjps import in_kind_of
 
@@ -63,7 +63,7 @@ def setitem(x: Array, y: Array, i: Any) -> Array:
 
 
 @primitive
-def put_view(x: Array, y: Array, view: Any) -> Array:
+def put_view(x: Array, y: Array, view: AnyFunction) -> Array:
     """A copy of ``x`` with ``y`` where ``view(x)`` looks: a write through a transposed or reshaped view."""
     z = np.copy(x, order="C")
     part = view(z)
@@ -85,7 +85,7 @@ def is_basic(i: Any) -> bool:
     return True
 
 
-def _part(g: Array, y_shape: tuple[int, ...], y_dtype: Any) -> Array:
+def _part(g: Array, y_shape: tuple[int, ...], y_dtype: np.dtype) -> Array:
     """``g`` summed to y's shape, where y was broadcast into a place."""
     extra = max(len(y_shape) - g.ndim, 0)  # NumPy lets y have more leading 1s than the place
     return in_kind_of(y_dtype, sum_to(g, y_shape[extra:]).reshape(y_shape))

@@ -6,13 +6,12 @@ How much each of them saves: ``benchmarks/README.md``, "Figures behind decisions
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from .blocks import FROM, reduce_rows
-from .shapes import DOUBLE, NEW_ARRAY, Array, Axis, Shape, given_keywords, is_numpys
+from .shapes import DOUBLE, NEW_ARRAY, AnyFunction, Array, Axis, Shape, given_keywords, is_numpys
 from .table import primitive
 
 FLOATS = (np.float64, np.float32)
@@ -69,11 +68,11 @@ def axis_of(x: Array, axis: Axis) -> Axis:
     return None if not x.ndim and not is_numpys(x) and axis in (0, -1) else axis
 
 
-def reducer(ufunc: np.ufunc, function: Any) -> Callable[..., Any]:
+def reducer(ufunc: np.ufunc, function: AnyFunction) -> AnyFunction:
     """``function`` as NumPy computes it; by the fast path if there are no rare options."""
     reduce = ufunc.reduce
 
-    def compute(x: Array, axis: Axis, dtype: Any, keepdims: Any, initial: Any, where: Any) -> Array:
+    def compute(x: Array, axis: Axis, dtype: Any, keepdims: Any, initial: Array, where: Array) -> Array:
         if type(x) is np.ndarray and initial is None and where is None:
             if axis is not None and x.size >= FROM and (z := reduce_rows(ufunc, x, axis, dtype, keepdims)) is not None:
                 return z
@@ -84,7 +83,7 @@ def reducer(ufunc: np.ufunc, function: Any) -> Callable[..., Any]:
     return compute
 
 
-def compute_mean(x: Array, axis: Axis, dtype: Any, keepdims: Any, where: Any) -> Array:
+def compute_mean(x: Array, axis: Axis, dtype: Any, keepdims: Any, where: Array) -> Array:
     """``np.mean``; for float64 written out, which is faster."""
     if type(x) is np.ndarray and x.dtype == np.float64 and x.ndim and x.size and dtype is None and where is None:
         z = None if axis is None or x.size < FROM else reduce_rows(np.add, x, axis, None, keepdims)
@@ -93,10 +92,10 @@ def compute_mean(x: Array, axis: Axis, dtype: Any, keepdims: Any, where: Any) ->
     return np.mean(x, axis=axis_of(x, axis), keepdims=keepdims, **given_keywords(dtype=dtype, where=where))
 
 
-def compute_var(function: Any) -> Callable[..., Any]:
+def compute_var(function: AnyFunction) -> AnyFunction:
     """np.var or np.std, with arguments in the row's order; for float64 written out, which is faster."""
 
-    def compute(x: Array, axis: Axis, dtype: Any, ddof: Any, keepdims: Any, where: Any, correction: Any) -> Array:
+    def compute(x: Array, axis: Axis, dtype: Any, ddof: float, keepdims: Any, where: Array, correction: Array) -> Array:
         usual = dtype is None and ddof == 0 and where is None and correction is None
         if usual and type(x) is np.ndarray and x.dtype == np.float64 and x.ndim and x.size:
             d = x - compute_mean(x, axis, None, True, None)

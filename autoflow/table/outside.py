@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from .shapes import Array, as_dtype, functions, given_keywords, has_gradient, name_out, numbers_of
+from .shapes import Array, ByName, Values, as_dtype, functions, given_keywords, has_gradient, name_out, numbers_of
 from .table import composed
 
 # -- answered ---------------------------------------------------------------------------------------------------------
@@ -42,12 +42,12 @@ PLAIN = functions(np, """
     array2string array_repr array_str save savetxt savez savez_compressed
 """) | functions(np.linalg, "matrix_rank")  # fmt: skip
 
-OTHERS: dict[Any, str] = {}  # functions of other libraries without a row -> why; ``rules/special.py`` writes SciPy's
+OTHERS: dict[Any, str] = {}  # of other libraries, without a row -> why; ``rules/special.py`` writes SciPy's
 
 
 @composed(np.full_like)
 def full_like(
-    a: Array, fill_value: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None, *,
+    a: Array, fill_value: Array, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None, *,
     device: Any = None,
 ) -> Array:  # fmt: skip
     """A Constant to be written into, as from zeros_like; an Operation if ``fill_value`` is a node with a gradient."""
@@ -59,7 +59,7 @@ def full_like(
     return as_dtype(filled, fresh.dtype)
 
 
-def is_plain(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> bool:
+def is_plain(function: Any, args: Values, options: ByName) -> bool:
     """May this call be answered with plain numbers? Not if they would be written into a node (``out=``), which has its
     own history."""
     if function not in PLAIN:
@@ -68,7 +68,7 @@ def is_plain(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> b
     return not any([is_node(a) for a in (out if isinstance(out, tuple) else (out,))])
 
 
-def is_node(x: Any) -> bool:
+def is_node(x: object) -> bool:
     """Is it a node? (Rules are below nodes and do not know the class.)"""
     return hasattr(x, "requires_grad")
 
@@ -78,7 +78,7 @@ def is_node(x: Any) -> bool:
 DATES = "nodes hold numbers, no dates: use days = (dates - dates[0]) / np.timedelta64(1, 'D')"
 
 # Function -> what to do instead. A function that gets a row leaves its line.
-REFUSED: dict[Any, str] = dict.fromkeys(functions(np, "busday_count busday_offset datetime_as_string is_busday"), DATES)
+REFUSED = dict.fromkeys(functions(np, "busday_count busday_offset datetime_as_string is_busday"), DATES)
 
 # -- never asked ------------------------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import special
 
 from ..base.errors import NoRuleError
-from .shapes import Array, as_dtype, numbers_of, widen
+from .shapes import AnyFunction, Array, as_dtype, numbers_of, widen
 from .table import COMPOSED, kernel, primitive, rule
 
 ROOT_PI, ROOT_2 = math.sqrt(math.pi), math.sqrt(2.0)
@@ -53,12 +53,12 @@ def normal(x: Array) -> Array:
     return np.exp(-0.5 * (x * x)) / (ROOT_2 * ROOT_PI)
 
 
-def flat_at_infinity(slope: Any) -> Any:
+def flat_at_infinity(slope: AnyFunction) -> AnyFunction:
     """A slope that is 0 where an argument is ±∞ (a distribution function no longer changes there), whatever its formula
     says: harmless numbers are put into it, so that 0 · ∞ occurs neither in it nor in its derivatives."""
 
     @functools.wraps(slope)
-    def run(*xs: Any, **options: Any) -> Array:
+    def run(*xs: Array, **options: object) -> Array:
         edge = functools.reduce(np.logical_or, [np.isinf(numbers_of(x)) for x in xs])
         kept = [x if isinstance(x, (int, float)) and math.isfinite(x) else np.where(edge, 0.5, x) for x in xs]
         return np.where(edge, 0, slope(*kept, **options))
@@ -67,9 +67,9 @@ def flat_at_infinity(slope: Any) -> Any:
 
 
 def with_parameters(
-    ufunc: Any, arguments: str, label: str, latex: str = "", *, domain: tuple[float, float] = (0.5, 2.0),
+    ufunc: AnyFunction, arguments: str, label: str, latex: str = "", *, domain: tuple[float, float] = (0.5, 2.0),
     order: tuple[int, ...] = (), name: str = "", part: int | None = None, whole: str = "", **derivatives: Any,
-) -> Any:  # fmt: skip
+) -> AnyFunction:  # fmt: skip
     r"""A row for a ufunc some of whose arguments are options, and the function that has it.
 
     arguments : in the row's order, as for :func:`~autoflow.table.table.rule`.
@@ -82,7 +82,7 @@ def with_parameters(
     latex = latex or rf"{label}_{{${', $'.join(names[operands:])}}}\left(${names[0]}\right)"
     order = order or (*range(operands, len(names)), *range(operands))
 
-    def compute(*given: Any, **named: Any) -> Array:
+    def compute(*given: Array, **named: Array) -> Array:
         values = (*given, *[named[word] for word in names[len(given) :]])
         z = ufunc(*[values[place] for place in order])
         return z if part is None else z[part]
@@ -96,7 +96,7 @@ def with_parameters(
     return turned
 
 
-def _turn(turned: Any, order: tuple[int, ...], cut: tuple[bool, ...], *args: Any) -> Any:
+def _turn(turned: AnyFunction, order: tuple[int, ...], cut: tuple[bool, ...], *args: Array) -> Array:
     """Call the row's function with the ufunc's arguments."""
     args = tuple([np.trunc(x) if whole and np.asarray(x).dtype.kind == "f" else x
                   for x, whole in zip(args, cut, strict=True)])  # fmt: skip

@@ -19,11 +19,11 @@ import math
 import operator
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from ..base.types import Array as Array, Shape as Shape
+from ..base.types import AnyFunction as AnyFunction, Array as Array, ByName as ByName, Shape as Shape, Values as Values
 from .blocks import FROM, reduce_rows
 
 # ---------------------------------------------------------------- versions of NumPy
@@ -45,7 +45,7 @@ def since(version: str) -> bool:
     return tuple([int(part) for part in version.split(".")]) <= INSTALLED
 
 
-def functions(namespace: Any, names: str) -> set[Any]:
+def functions(namespace: object, names: str) -> set[Any]:
     """The functions with these names that this version of NumPy has.
 
     >>> functions(np, "isnan not_in_this_version")
@@ -65,13 +65,13 @@ KEYWORDS = {("sort", "descending"): "2.5"}
 DEPRECATED = {"fix": "2.5"}
 
 # From 2.4 on NumPy knows the arguments of functions in C. These have rows with named arguments.
-IN_C: dict[Any, str] = {
+IN_C: dict[AnyFunction, str] = {
     np.concatenate: "arrays axis out", np.dot: "a b out", np.copyto: "dst src casting where",
     np.putmask: "a mask values",
 }  # fmt: skip
 
 
-def positional(function: Any) -> list[str]:
+def positional(function: AnyFunction) -> list[str]:
     """The names of the arguments that may be given by position; none if they are not known.
 
     >>> positional(np.dot), positional(np.exp)
@@ -87,13 +87,13 @@ def positional(function: Any) -> list[str]:
 
 
 @functools.cache
-def _place_of_out(function: Any) -> int:
+def _place_of_out(function: AnyFunction) -> int:
     """How many arguments may be given by position before ``out``."""
     names = positional(function)
     return names.index("out") if "out" in names else sys.maxsize
 
 
-def name_out(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def name_out(function: AnyFunction, args: Values, options: ByName) -> tuple[Values, ByName]:
     """The arguments of a call, with ``out`` and those after it by name: ``np.cumsum(x, 0, None, z)`` writes into z.
 
     >>> name_out(np.cumsum, (1, 0, None, 4), {}), name_out(np.dot, (1, 2), {}), name_out(np.isposinf, (1, 2), {})
@@ -107,7 +107,7 @@ def name_out(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> t
     return args[:k], {**named, **options}
 
 
-def set_layout_of(x: Any, name: str, new: Any) -> None:
+def set_layout_of(x: Array, name: str, new: object) -> None:
     """``x.shape = new``, which NumPy 2.5 deprecates; also strides and dtype. x must remain the same object, which a
     reshaped view would not be."""
     if name == "shape" and hasattr(np.ndarray, "_set_shape"):
@@ -120,6 +120,7 @@ def set_layout_of(x: Any, name: str, new: Any) -> None:
 
 
 Axis = int | tuple[int, ...] | None
+Mode = Literal["raise", "wrap", "clip"]  # what an index out of range means
 DOUBLE = np.dtype(np.float64)
 
 
@@ -154,7 +155,7 @@ def total(g: Array, axis: Axis) -> Array:
     return g.astype(np.float32).sum(axis).astype(np.float16)
 
 
-def divide_by_count(g: Array, n: Any) -> Array:
+def divide_by_count(g: Array, n: Array) -> Array:
     """``g / n`` for a count ``n``, which half precision may be too small to hold."""
     return g / n if g.dtype != np.float16 else g / np.float32(n)
 
@@ -225,7 +226,7 @@ def from_last(y: Array, shape: tuple[int, ...], axis: Axis) -> Array:
     return y.reshape(tuple([shape[a] for a in order])).transpose(inverse(order))
 
 
-def has_gradient(x: Any) -> bool:
+def has_gradient(x: object) -> bool:
     """Do gradients flow to it, or to an element of it if it is a list?"""
     return any([has_gradient(v) for v in x]) if isinstance(x, (list, tuple)) else getattr(x, "requires_grad", False)
 
@@ -255,13 +256,13 @@ def together(*xs: Any) -> list[Array]:
     return [np.asarray(x, like=place) if like_argument(x) is None else x for x in xs]
 
 
-def numbers_of(x: Any) -> Any:
+def numbers_of(x: Array) -> Any:
     """The numbers of an array or node, for decisions that are not differentiated. The history from nodes outside of an
     ``af.vmap`` is kept, unlike in ``x.value`` and :func:`without_history`."""
     return x._value if hasattr(x, "_value") else getattr(x, "value", x)
 
 
-def innermost(x: Any) -> Any:
+def innermost(x: Array) -> Array:
     """The plain array under a node; if that hides a batch, all its examples."""
     x = numbers_of(x)
     while hasattr(x, "inner"):
@@ -269,7 +270,7 @@ def innermost(x: Any) -> Any:
     return x
 
 
-def without_history(x: Any) -> Any:
+def without_history(x: Array) -> Array:
     """The plain array; an array that hides a batch, without the nodes of outer layers."""
     return x.without_history() if hasattr(x, "without_history") else x
 
@@ -305,7 +306,7 @@ def as_dtype(x: Array, dtype: Any) -> Array:
     return x if x.dtype == dtype else x.astype(dtype)
 
 
-def widen(x: Any, dtype: Any, whole: str = "iu") -> Any:
+def widen(x: Array, dtype: Any, whole: str = "iu") -> Array:
     """``x`` in the precision of ``dtype`` or its own, whichever is finer; integers, and with ``whole="iub"`` booleans,
     in 64 bits.
 
@@ -335,7 +336,7 @@ def zeros(x: Array, shape: tuple[int, ...], dtype: Any = None) -> Array:
     return np.zeros_like(x, dtype, shape=shape) if shape else np.zeros((), dtype or x.dtype, like=like_argument(x))
 
 
-def is_given(option: Any) -> bool:
+def is_given(option: object) -> bool:
     """Was this keyword given? None and NumPy's own mark for "not given" mean no."""
     return option is not None and option is not NOT_GIVEN
 
@@ -345,7 +346,7 @@ def is_number(x: Any) -> bool:
     return hasattr(type(x), "__float__") and not np.ndim(x)
 
 
-def given_keywords(**options: Any) -> dict[str, Any]:
+def given_keywords(**options: object) -> ByName:
     """The keywords that were given.
 
     >>> given_keywords(dtype=None, initial=0.0)

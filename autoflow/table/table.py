@@ -23,19 +23,21 @@ import operator
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from ..base.errors import NoRuleError
 from ..base.numbering import Kind
 from ..base.spellings import advise
+from ..base.types import F
 from .blocks import in_blocks
-from .shapes import NOT_GIVEN, has_gradient, positional, widen
+from .shapes import NOT_GIVEN, AnyFunction, Array, ByName, Values, has_gradient, positional, widen
 from .vjps import (
     VJP,
     Lists,
     Needs,
+    VJPs,
     conjugate_vjp,
     elementwise_vjp,
     first_node,
@@ -49,11 +51,10 @@ from .vjps import (
     words_of_sequence,
 )
 
-Residual = dict[str, Callable[..., Any]] | None
-F = TypeVar("F", bound=Callable[..., Any])
+Residual = dict[str, AnyFunction] | None
 RULES: dict[Any, Rule] = {}  # function -> its row
-COMPOSED: dict[Any, Callable[..., Any]] = {}  # function -> the same, written with functions that have rows
-LISTS: dict[Any, Lists] = {}  # function of COMPOSED -> what a list means in each of its arguments
+COMPOSED: dict[AnyFunction, AnyFunction] = {}  # function -> the same, written with functions that have rows
+LISTS: dict[AnyFunction, Lists] = {}  # function of COMPOSED -> what a list means in each of its arguments
 MISSING: Any = inspect.Parameter.empty
 NEVER_NONE = ("where", "keepdims", "correction")  # keywords for which None in a row means that they are not given
 LONG = 16  # for longer sequences all contributions are computed together, so that n arrays cost n
@@ -69,18 +70,18 @@ class Rule(Kind):
     name: str  # NumPy's name: in node names, errors, test ids
     function: Any  # what the user calls, e.g. np.multiply
     compute: Any  # what we call on plain arrays, all arguments by position: the same, or a quicker way to it
-    operator: Any = None  # what the Python operator computes, if its bits differ from the function's (x**2)
+    operator: AnyFunction | None = None  # what the Python operator computes, if in other bits than the function (x**2)
     label: str = ""  # inside the node of a picture
     names: tuple[str, ...]  # of all arguments, operands first
     order: tuple[str, ...]  # those that may be given by position, in the order of the call: see extending/custom.py
     operands: int  # how many leading arguments may be nodes, to which gradients flow
-    defaults: tuple[Any, ...]  # one per argument, MISSING without a default
-    derivatives: dict[str, Callable[..., Any]]  # operand -> as written in the row
+    defaults: Values  # one per argument, MISSING without a default
+    derivatives: dict[str, AnyFunction]  # operand -> as written in the row
     needs: tuple[Needs | None, ...] = ()  # per operand, what its derivative reads; None where there is no derivative
-    vjps: tuple[VJP | None, ...] = ()  # per operand, (g, saved) -> the cotangent sent to it
-    scalar_vjps: tuple[VJP | None, ...] = ()  # the same for numbers
-    pushes: tuple[VJP | None, ...] | None = None  # a user's: per operand, (tangent, saved) -> its part of the result's
-    joint: Callable[[Any, tuple[Any, ...]], Sequence[Any]] | None = None  # (g, saved) -> all cotangents at once
+    vjps: VJPs = ()  # per operand, (g, saved) -> the cotangent sent to it
+    scalar_vjps: VJPs = ()  # the same for numbers
+    pushes: VJPs | None = None  # a user's: per operand, (tangent, saved) -> its part of the result's
+    joint: Callable[[Array, Values], Sequence[Any]] | None = None  # (g, saved) -> all cotangents at once
     residual: Residual  # per operand with a derivative: the residual kept in place of the values it reads, see rule()
     single: bool = False  # one operand, with a derivative and without a residual: the short way of recording
     elementwise: bool  # broadcasting is undone for it
@@ -96,7 +97,7 @@ class Rule(Kind):
     _of_arity: dict[int, Rule] = field(default_factory=dict)
     _with_residual: Rule | None = None
     plain: Rule | None = None  # for a row made by with_residual(): the row without it
-    _complex: tuple[VJP | None, ...] | None = None
+    _complex: VJPs | None = None
     domain: tuple[float, float] = (-2.0, 2.0)  # where the tests try it
     examples: tuple[Example, ...] = ()  # for a row that a user has registered, for their tests
 
@@ -106,7 +107,7 @@ class Rule(Kind):
     def __repr__(self) -> str:
         return f"<rule of {self.name}({', '.join(self.names)})>"
 
-    def bind(self, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, ...]:
+    def bind(self, args: Values, options: ByName) -> Values:
         """The call as one tuple in the row's order. Nothing is ignored: an argument without a place is refused.
 
         >>> RULES[np.sum].bind((7.0,), {"keepdims": True})
@@ -186,7 +187,7 @@ class Rule(Kind):
             self._with_residual, row.plain = row, self
         return self._with_residual
 
-    def append_residual(self, values: Sequence[Any], result: Any, flows: Sequence[Any]) -> list[Any]:
+    def append_residual(self, values: Sequence[Any], result: Array, flows: Sequence[object]) -> list[Any]:
         """The arguments as that row saves them: followed by the residuals, None where nothing flows."""
         assert self.residual is not None  # noqa: S101
         saved, pairs = (*values, result), zip(self.residual.values(), flows, strict=True)
@@ -211,7 +212,7 @@ class Rule(Kind):
             self._must_save[flows] = frozenset([last if i < 0 else i for r in read for i, what in r if not what])
         return self._must_save[flows]
 
-    def complex_vjps(self) -> tuple[VJP | None, ...]:
+    def complex_vjps(self) -> VJPs:
         r"""The vjps for a complex ``g``.
 
         The gradient of a real L is dL/da + i dL/db, the direction of steepest ascent. With z = f(x) analytic it is
@@ -223,11 +224,11 @@ class Rule(Kind):
 
 
 def rule(
-    function: Any, arguments: str, label: str = "", latex: str = "", *,
-    compute: Any = None, operator: Any = None, name: str = "", elementwise: bool | None = None, view: bool = False,
-    holomorphic: bool = True, precedence: int = 9, domain: tuple[float, float] = (-2.0, 2.0),
-    also: tuple[Any, ...] = (), residual: Residual = None, by_name: bool = False, precise: bool = False,
-    **derivatives: Callable[..., Any],
+    function: AnyFunction, arguments: str, label: str = "", latex: str = "", *,
+    compute: AnyFunction | None = None, operator: AnyFunction | None = None, name: str = "", view: bool = False,
+    elementwise: bool | None = None, holomorphic: bool = True, precedence: int = 9, by_name: bool = False,
+    domain: tuple[float, float] = (-2.0, 2.0), also: Sequence[AnyFunction] = (), residual: Residual = None,
+    precise: bool = False, **derivatives: AnyFunction,
 ) -> Rule:  # fmt: skip
     r"""Add a row to the table and return it.
 
@@ -286,7 +287,7 @@ def as_operator(label: str, operands: Sequence[str]) -> str:
     return rf"\operatorname{{{label}}}" + (rf"\left({places}\right)" if len(operands) > 1 else f" {places}")
 
 
-def call_by_name(function: Any, names: tuple[str, ...], defaults: tuple[Any, ...]) -> Callable[..., Any]:
+def call_by_name(function: AnyFunction, names: tuple[str, ...], defaults: Values) -> AnyFunction:
     """``function``, called with all arguments by position, as a function that gets what is not the default by name.
 
     >>> call_by_name(dict, ("x", "axis", "kind"), (MISSING, -1, None))([], -1, "stable")
@@ -295,16 +296,16 @@ def call_by_name(function: Any, names: tuple[str, ...], defaults: tuple[Any, ...
     n = defaults.count(MISSING)
     options = range(n, len(names))
 
-    def compute(*values: Any) -> Any:
+    def compute(*values: Any) -> Array:
         return function(*values[:n], **{names[k]: values[k] for k in options if values[k] is not defaults[k]})
 
     return compute
 
 
-def compute_residual(of_residual: Callable[..., Any], residual: Callable[..., Any]) -> Callable[..., Any]:
+def compute_residual(of_residual: AnyFunction, residual: AnyFunction) -> AnyFunction:
     """The derivative ``of_residual`` as a function of g and the arguments: ``of_residual(g, residual(x, y))``."""
 
-    def derivative(g: Any, *arguments: Any) -> Any:
+    def derivative(g: Array, *arguments: object) -> Array:
         return of_residual(g, residual(*arguments))
 
     g, _ = inspect.signature(of_residual).parameters.values()
@@ -313,7 +314,7 @@ def compute_residual(of_residual: Callable[..., Any], residual: Callable[..., An
     return derivative
 
 
-def of_wide_operands(derivative: Callable[..., Any], whole: str, precise: bool) -> Callable[..., Any]:
+def of_wide_operands(derivative: AnyFunction, whole: str, precise: bool) -> AnyFunction:
     """``derivative``, which gets operands as the function itself computes with them: floats in the precision of the
     result (``precise``: in double precision), those of the ``whole`` kinds as integers of 64 bits. In uint8, 0 - 1 is
     255, and NumPy computes the logarithm of an int8 or a boolean in half precision."""
@@ -321,7 +322,7 @@ def of_wide_operands(derivative: Callable[..., Any], whole: str, precise: bool) 
         return derivative
 
     @functools.wraps(derivative)
-    def run(g: Any, *read: Any) -> Any:
+    def run(g: Array, *read: Array) -> Array:
         least = np.promote_types(g.dtype, np.float64) if precise else g.dtype
         return derivative(g, *[widen(x, least, whole) for x in read])
 
@@ -329,9 +330,9 @@ def of_wide_operands(derivative: Callable[..., Any], whole: str, precise: bool) 
 
 
 def new_row(
-    kind: type[Rule], function: Any, names: tuple[str, ...], defaults: tuple[Any, ...], operands: int,
-    derivatives: dict[str, Callable[..., Any]], *, name: str = "", compute: Any = None, elementwise: bool | None = None,
-    variadic: bool = False, result: tuple[str, ...] = ("z",), residual: Residual = None, precise: bool = False,
+    kind: type[Rule], function: Any, names: tuple[str, ...], defaults: Values, operands: int,
+    derivatives: dict[str, AnyFunction], *, name: str = "", compute: AnyFunction | None = None, variadic: bool = False,
+    elementwise: bool | None = None, result: tuple[str, ...] = ("z",), residual: Residual = None, precise: bool = False,
 ) -> Rule:  # fmt: skip
     """A row outside the table. The first ``operands`` of ``names`` may be nodes; ``result``: the names that derivatives
     use for the result."""
@@ -340,7 +341,7 @@ def new_row(
         raise ValueError(f"row of {name}: a derivative of no operand")
     if elementwise is None:
         elementwise = isinstance(function, np.ufunc) and function.signature is None
-    if elementwise and (len(names) > 1 or precise) and getattr(np, name, None) is not function:  # NumPy's rows see to it themselves
+    if elementwise and (len(names) > 1 or precise) and getattr(np, name, None) is not function:  # NumPy's rows do so
         whole = "iub" if kind is Rule else "iu"  # to a user's function a boolean may be a condition
         derivatives = {name: of_wide_operands(derivative, whole, precise) for name, derivative in derivatives.items()}
     row = kind(
@@ -375,9 +376,7 @@ def _make_vjps(row: Rule) -> None:
     row.vjps, row.scalar_vjps = tuple(vjps), tuple(scalar_vjps)
 
 
-def composed(
-    *functions: Any, sequences: str = "", untouched: str = ""
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def composed(*functions: Any, sequences: str = "", untouched: str = "") -> Callable[[AnyFunction], AnyFunction]:
     """``@composed(np.vsplit)``: for nodes the decorated function replaces NumPy's.
 
     It has NumPy's signature, and is written with functions that have rows, so it needs no derivative of its own.
@@ -388,7 +387,7 @@ def composed(
     ``untouched``: lists are left as they are.
     """
 
-    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+    def register(function: AnyFunction) -> AnyFunction:
         lists = Lists(function, sequences.split(), untouched.split())
         for key in functions:
             COMPOSED[key], LISTS[key] = function, lists
@@ -430,10 +429,10 @@ class Example:
     what the function needs (a positive definite matrix), by functions that have rows: its derivative takes part."""
 
     shapes: tuple[tuple[int, ...], ...]
-    options: dict[str, Any]
-    prepare: Callable[[Any], Any] | None = field(default=None, repr=False, compare=False)
+    options: ByName
+    prepare: Callable[[Array], Array] | None = field(default=None, repr=False, compare=False)
 
 
-def of(*shapes: tuple[int, ...], prepare: Callable[[Any], Any] | None = None, **options: Any) -> Example:
+def of(*shapes: tuple[int, ...], prepare: Callable[[Array], Array] | None = None, **options: Any) -> Example:
     """``of((2, 3), axis=1)``: test the row on an operand of shape (2, 3) with ``axis=1``."""
     return Example(shapes, options, prepare)

@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.types import Array, Shape
+from ..base.types import AnyFunction, Array, ByName, Shape, Values
 from .shapes import greatest, has_gradient, is_numpys, is_on_host, join_list, like_argument, numbers_of, sum_to
 
 # ---------------------------------------------------------------- lists with nodes
@@ -39,7 +39,7 @@ class Lists:
     Python makes it easy to write ``np.append(x, [y, z])``, and ``np.asarray([y, z])`` would take the numbers.
     """
 
-    def __init__(self, function: Callable[..., Any], sequences: list[str], untouched: list[str]) -> None:
+    def __init__(self, function: AnyFunction, sequences: list[str], untouched: list[str]) -> None:
         parameters = inspect.signature(function).parameters.values()
         kinds = {p.name: 2 if p.name in untouched else 1 if p.name in sequences else 0 for p in parameters}
         if wrong := {*sequences, *untouched} - set(kinds):
@@ -48,7 +48,7 @@ class Lists:
         self.named = kinds
         self.unnamed = next((kinds[p.name] for p in parameters if p.kind is p.VAR_KEYWORD), 0)
 
-    def in_call(self, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def in_call(self, args: Values, options: ByName) -> tuple[Values, ByName]:
         """The arguments with lists replaced by arrays.
 
         >>> import autoflow as af
@@ -75,7 +75,7 @@ class Lists:
         return x
 
 
-def first_node(x: Any) -> Any:
+def first_node(x: Any) -> Array:
     """The first node with a gradient in nested lists."""
     while isinstance(x, (list, tuple)):
         x = next(part for part in x if has_gradient(part))
@@ -132,7 +132,7 @@ def mask(n: int, like: Array, uplo: str = "L") -> Array:
 
 
 @functools.lru_cache(16)
-def _mask(n: int, dtype: Any, uplo: str) -> Array:
+def _mask(n: int, dtype: np.dtype, uplo: str) -> Array:
     lower = (np.tri(n, k=-1) + 0.5 * np.eye(n)).astype(dtype)
     lower.flags.writeable = False
     return lower if uplo == "L" else lower.T
@@ -183,7 +183,8 @@ def solve_stack(x: Array, y: Array) -> Array:
 # ---------------------------------------------------------------- derivatives as functions of (g, saved)
 
 
-VJP = Callable[[Any, tuple[Any, ...]], Any]
+VJP = Callable[[Array, Values], Array]
+VJPs = tuple[VJP | None, ...]  # one per operand; None where it has no derivative
 Needs = tuple[tuple[int, str], ...]  # what a derivative reads: (place in ``saved``, "", "shape" or "dtype")
 
 
@@ -193,17 +194,17 @@ def place_of(word: str, place: dict[str, int]) -> tuple[int, str]:
         return place[word], ""
     name, _, what = word.rpartition("_")
     if name not in place or what not in ("shape", "dtype", "ndim", "size"):
-        raise TypeError(f"a derivative reads {word}: it may read {', '.join(place)}, or, as {next(iter(place))}_shape, their "
-                        f"shape, dtype, ndim and size")  # fmt: skip
+        raise TypeError(f"a derivative reads {word}: it may read {', '.join(place)}, or, as {next(iter(place))}_shape, "
+                        f"their shape, dtype, ndim and size")  # fmt: skip
     return place[name], what
 
 
-def needs_of(derivative: Callable[..., Any], place: dict[str, int], first: int = 1) -> Needs:
+def needs_of(derivative: AnyFunction, place: dict[str, int], first: int = 1) -> Needs:
     """What the derivative reads after its ``first`` arguments, by the names of its parameters."""
     return tuple([place_of(word, place) for word in list(inspect.signature(derivative).parameters)[first:]])
 
 
-def vjp_by_position(derivative: Callable[..., Any], needs: Needs) -> VJP:
+def vjp_by_position(derivative: AnyFunction, needs: Needs) -> VJP:
     """``derivative`` as a function of (g, saved). One closure per number of values: no loop, no names."""
     match needs:
         case ():
@@ -222,29 +223,29 @@ def vjp_by_position(derivative: Callable[..., Any], needs: Needs) -> VJP:
     return lambda g, saved: derivative(g, *[getattr(saved[i], what) if what else saved[i] for i, what in needs])
 
 
-def elementwise_vjp(derivative: Callable[..., Any], needs: Needs, k: int) -> VJP:
+def elementwise_vjp(derivative: AnyFunction, needs: Needs, k: int) -> VJP:
     """The same, with broadcasting undone: here, once, for every elementwise row. ``k`` is the operand's place."""
     match needs:
         case ():
 
-            def vjp(g: Any, saved: tuple[Any, ...]) -> Any:  # fmt: skip
+            def vjp(g: Array, saved: Values) -> Array:  # fmt: skip
                 shape = saved[k].shape  # nothing but g is read, so sum first: the derivative has less to do
                 return derivative(g if g.shape == shape else sum_to(g, shape))
         case ((i, ""),):
 
-            def vjp(g: Any, saved: tuple[Any, ...]) -> Any:  # fmt: skip
+            def vjp(g: Array, saved: Values) -> Array:  # fmt: skip
                 sent, shape = derivative(g, saved[i]), saved[k].shape
                 return sent if sent.shape == shape else sum_to(sent, shape)
         case _:
             plain = vjp_by_position(derivative, needs)
 
-            def vjp(g: Any, saved: tuple[Any, ...]) -> Any:
+            def vjp(g: Array, saved: Values) -> Array:
                 return sum_to(plain(g, saved), saved[k].shape)
 
     return vjp
 
 
-def scalar_vjp(derivative: Callable[..., Any], needs: Needs) -> VJP:
+def scalar_vjp(derivative: AnyFunction, needs: Needs) -> VJP:
     """The same for numbers, which never broadcast: np.float64, whose arithmetic is faster than that of 0-d arrays."""
     match needs:
         case ():
@@ -260,7 +261,7 @@ def scalar_vjp(derivative: Callable[..., Any], needs: Needs) -> VJP:
 ALL = -2  # the place of all arrays of a sequence
 
 
-def words_of_sequence(derivative: Callable[..., Any], n: int, names: tuple[str, ...]) -> Needs:
+def words_of_sequence(derivative: AnyFunction, n: int, names: tuple[str, ...]) -> Needs:
     """What the derivative for each array of a sequence reads, as places in the flat ``saved``."""
     first, *options = names
     return needs_of(derivative, {name: n + i for i, name in enumerate([*options, "z"])} | {first: ALL}, 2)
@@ -277,17 +278,17 @@ class Shapes(tuple[tuple[int, ...], ...]):
 
     def ends(self, axis: int | None) -> list[int]:
         """0, and where each array ends along ``axis``; if that is None, each is flattened."""
-        known: dict[Any, list[int]] = self.__dict__.setdefault("known", {})
+        known: dict[int | None, list[int]] = self.__dict__.setdefault("known", {})
         if axis not in known:  # once for all arrays: adding them up again for each is quadratic
             lengths = [math.prod(shape) if axis is None else shape[axis] for shape in self]
             known[axis] = [0, *itertools.accumulate(lengths)]
         return known[axis]
 
 
-def sequence_values(words: Needs, n: int) -> Callable[[Any], list[Any]]:
+def sequence_values(words: Needs, n: int) -> Callable[[Values], list[Any]]:
     """What the derivatives of a sequence of n arrays read, as a function of ``saved``."""
 
-    def values(saved: tuple[Any, ...]) -> list[Any]:
+    def values(saved: Values) -> list[Any]:
         found: list[Any] = []
         for i, what in words:
             if i == ALL:
@@ -299,7 +300,7 @@ def sequence_values(words: Needs, n: int) -> Callable[[Any], list[Any]]:
     return values
 
 
-def in_kind_of(dtype: Any, g: Array) -> Array:
+def in_kind_of(dtype: np.dtype, g: Array) -> Array:
     """``g`` for an operand of that dtype, whose imaginary part a real ``dtype=`` or a write may have dropped: a complex
     operand receives a complex gradient, even a number, so that the rows before it conjugate.
 
@@ -309,18 +310,18 @@ def in_kind_of(dtype: Any, g: Array) -> Array:
     return g + 0j if dtype.kind == "c" != g.dtype.kind else g
 
 
-def sequence_vjp(derivative: Callable[..., Any], values: Callable[[Any], list[Any]], k: int) -> VJP:
+def sequence_vjp(derivative: AnyFunction, values: Callable[[Values], list[Any]], k: int) -> VJP:
     """The derivative of a sequence's k-th array as a function of (g, saved)."""
     return lambda g, saved: in_kind_of(saved[k].dtype, derivative(g, k, *values(saved)))
 
 
 def sequence_joint(
-    derivative: Callable[..., Any], values: Callable[[Any], list[Any]], holomorphic: bool
-) -> Callable[[Any, tuple[Any, ...]], list[Any]]:
+    derivative: AnyFunction, values: Callable[[Values], list[Any]], holomorphic: bool
+) -> Callable[[Array, Values], list[Array | None]]:
     """All of them at once, for long sequences: what they read is looked up once, not once for each array. A complex g
     is conjugated as by :func:`conjugate_vjp`, if the row is ``holomorphic``."""
 
-    def joint(g: Any, saved: tuple[Any, ...]) -> list[Any]:
+    def joint(g: Array, saved: Values) -> list[Array | None]:
         read, record = values(saved), saved[-1]
         is_turned = holomorphic and g.dtype.kind == "c"
         g = np.conjugate(g) if is_turned else g

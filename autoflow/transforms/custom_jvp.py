@@ -21,12 +21,13 @@ from ..base.errors import GradientShapeError, LostGradientError, NoRuleError
 from ..base.transformed import public_name
 from ..extending.function import Function
 from ..nodes.nodes import value_of
-from ..table.shapes import as_array
+from ..table.shapes import AnyFunction, Array, ByName, Values, as_array
 from .evaluation import Trace
 from .vjp_jvp import inner, sent_back
 
 P = ParamSpec("P")
 R = TypeVar("R")
+Grads = list[Array | None]
 PLAIN = (np.ndarray, int, float, complex)  # what has no history, and is of no other library
 
 
@@ -69,15 +70,15 @@ class custom_jvp(Generic[P, R]):  # noqa: N801 - used like a function
             raise TypeError(f"custom_jvp takes a function, not {type(f).__name__}")
         functools.update_wrapper(self, f)
         self.f, self.nondiff_argnums = f, tuple(nondiff_argnums)
-        self.rule: Callable[..., Any] | None = None
+        self.rule: AnyFunction | None = None
         self._function: Any = type(name_of(f), (Ruled,), {})
 
-    def defjvp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+    def defjvp(self, rule: AnyFunction) -> AnyFunction:
         """Take ``rule`` as the derivative; returns it, so this is a decorator."""
         self.rule = rule
         return rule
 
-    def defjvps(self, *rules: Callable[..., Any] | None) -> None:
+    def defjvps(self, *rules: AnyFunction | None) -> None:
         """A rule in parts: for each argument the tangent that it alone causes, as ``rule(t, value, *primals)``; None if
         the result does not depend on it. All arguments and the result are arrays.
 
@@ -105,7 +106,7 @@ class custom_jvp(Generic[P, R]):  # noqa: N801 - used like a function
         made: R = pytree.tree_unflatten(call.shape, results)
         return made
 
-    def __get__(self, owner: Any, kind: Any = None) -> Any:
+    def __get__(self, owner: Any, kind: object = None) -> AnyFunction:
         """As a method: with the object as first argument."""
         return self if owner is None else functools.partial(self, owner)
 
@@ -116,7 +117,7 @@ class custom_jvp(Generic[P, R]):  # noqa: N801 - used like a function
         return f"custom_jvp({name_of(self.f)})"
 
 
-def tangent_in_parts(f: Any, rules: Sequence[Any], primals: Any, tangents: Any) -> tuple[Any, Any]:
+def tangent_in_parts(f: Any, rules: Sequence[AnyFunction | None], primals: Any, tangents: Any) -> tuple[Any, Any]:
     """The rule that :meth:`custom_jvp.defjvps` makes of the rules for each argument."""
     z = f(*primals)
     pairs = zip(rules, tangents, strict=True)
@@ -127,7 +128,7 @@ def tangent_in_parts(f: Any, rules: Sequence[Any], primals: Any, tangents: Any) 
 class RuleCall:
     """One call: its arguments, those without a derivative apart, and later the containers of its result."""
 
-    def __init__(self, owner: custom_jvp[Any, Any], rule: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    def __init__(self, owner: custom_jvp[Any, Any], rule: AnyFunction, args: Values) -> None:
         n = len(args)
         for k in owner.nondiff_argnums:
             if not -n <= k < n:
@@ -138,14 +139,14 @@ class RuleCall:
         self.primals = tuple([x for k, x in enumerate(args) if k not in apart])
         self.shape: Any = None  # a tree like the result
 
-    def value(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
+    def value(self, leaves: Sequence[Array]) -> Values:
         """The leaves of what f returns, given those of its primals."""
         new = iter(pytree.tree_unflatten(self.primals, leaves))
         z = self.owner.f(*[x if k in self.apart else next(new) for k, x in enumerate(self.args)])
         self.shape = pytree.tree_map(lambda leaf: None, z)
         return tuple([x if hasattr(x, "dtype") else np.asarray(x) for x in pytree.tree_leaves(z)])
 
-    def tangent(self, primals: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
+    def tangent(self, primals: Sequence[Array], tangents: Sequence[Array]) -> list[Array]:
         """The leaves of what the rule returns as tangent, checked."""
         name, rule = name_of(self.owner.f), self.rule
         answer = rule(*self.fixed, pytree.tree_unflatten(self.primals, primals),
@@ -179,13 +180,13 @@ class Ruled(Function):
         return (None, *transpose_rule(ctx.call, ctx.saved_tensors, ctx.needs_input_grad[1:], list(grads)))
 
 
-def transpose_rule(call: RuleCall, primals: Sequence[Any], needed: Sequence[bool], grads: list[Any]) -> list[Any]:
+def transpose_rule(call: RuleCall, primals: Sequence[Array], needed: Sequence[bool], grads: Grads) -> Grads:
     """Aᵀg for each primal where it is needed, A the linear function that the rule is."""
     zeros = [zero_tangent(x) for x in primals]
     places = [k for k, need in enumerate(needed) if need]
     starts = tuple([np.ones_like(zeros[k]) for k in places])
 
-    def pushed(*moving: Any) -> Any:
+    def pushed(*moving: Array) -> Any:
         moved = dict(zip(places, moving, strict=True))
         return call.tangent(primals, [moved.get(k, zero) for k, zero in enumerate(zeros)])
 
@@ -222,7 +223,7 @@ def check_linear(name: str, pushed: list[tuple[Any, Any]], pulled: list[tuple[An
     )
 
 
-def zero_tangent(x: Any) -> Any:
+def zero_tangent(x: Array) -> Array:
     """The tangent of a leaf that does not move; None if it is not a number."""
     if not pytree.is_number(x):
         return None
@@ -230,7 +231,7 @@ def zero_tangent(x: Any) -> Any:
     return np.zeros_like(x, dtype=x.dtype if x.dtype.kind in "fc" else float)
 
 
-def positional(f: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, ...]:
+def positional(f: AnyFunction, args: Values, options: ByName) -> Values:
     """The arguments of a call in the order of the signature, with defaults."""
     try:
         bound = inspect.signature(f).bind(*args, **options)
@@ -246,6 +247,6 @@ def positional(f: Callable[..., Any], args: tuple[Any, ...], options: dict[str, 
     return bound.args
 
 
-def name_of(f: Any) -> str:
+def name_of(f: object) -> str:
     """The name of a function."""
     return str(getattr(f, "__name__", type(f).__name__))

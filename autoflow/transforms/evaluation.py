@@ -26,11 +26,11 @@ from ..base import pytree
 from ..base.errors import lost
 from ..base.modes import CAPTURED, modes, switched, transforming
 from ..base.numbering import now
-from ..base.types import Array
+from ..base.types import AnyFunction, Array, ByName, Values
 from ..nodes.cuts import explain, note_constants, take_constants, taken_by
 from ..nodes.grads import cast_gradient
 from ..nodes.nodes import ARGUMENT, Node, NodeRole, Variable, VariableRole, gradient_target, target_inside, value_of
-from ..nodes.records import refuse_older
+from ..nodes.records import Source, refuse_older
 from ..nodes.versions import is_alone
 from ..rules.structure import constant_with_history
 from ..table import shapes
@@ -44,6 +44,7 @@ S = TypeVar("S", float, complex, Node)  # whose gradient is an array
 Z = TypeVar("Z", float, complex, Node, np.ndarray)  # whose Jacobian is one
 C = TypeVar("C", contravariant=True)
 X = TypeVar("X", covariant=True)
+Sources = set[Source]
 OfFirst = Callable[Concatenate[A, P], Any]  # f
 Valued = tuple[np.ndarray, A]  # a value, and something with it
 
@@ -102,7 +103,7 @@ class Jacobian(Protocol[C, P]):
     def __call__(self, x: C, /, *args: P.args, **options: P.kwargs) -> Any: ...
 
 
-def with_types_of(_: A) -> Callable[[Callable[..., Any]], A]:
+def with_types_of(_: A) -> Callable[[AnyFunction], A]:
     """A decorator that gives a function the types of another one."""
     return lambda function: function  # type: ignore[return-value]
 
@@ -116,7 +117,7 @@ HOLDERS = 4  # of a gradient that nobody else has: the list, enumerate, and a na
 
 
 @cache
-def prover(name: str = "proved_run") -> Any:
+def prover(name: str = "proved_run") -> AnyFunction:
     """A function of ``shadow.py``, imported at the first call."""
     from . import shadow
 
@@ -172,9 +173,8 @@ class Trace:
     """
 
     def __init__(
-        self, f: Callable[..., Any], argnum: Argnum, args: tuple[Any, ...], options: dict[str, Any],
-        also: Iterable[Any] = (), memory: list[Any] | None = None, unused: bool | None = False,
-        forward: Callable[[Trace], Any] | None = None,
+        self, f: AnyFunction, argnum: Argnum, args: Values, options: ByName, also: Iterable[object] = (),
+        memory: list[Any] | None = None, unused: bool | None = False, forward: Callable[[Trace], Any] | None = None,
     ) -> None:  # fmt: skip
         if not callable(f):
             check_function(f)
@@ -213,8 +213,8 @@ class Trace:
                 answer, counts = prover()(counts, run, f, unused, args, options, places)
             self.z, self.arguments, self.leaves, self.records, self.first, steps = answer
             z, own, reached = self.z, set(self.records), 0
-            self._stops: dict[Any, Any] = {}
-            older: set[Any] = set()
+            self._stops: dict[Source, Sources | None] = {}
+            older: Sources = set()
             if forward is not None:
                 self.push = forward(self)
                 reached, older = len(self.push.order), self.push.older
@@ -237,18 +237,18 @@ class Trace:
                 if steps != last_steps or reached != last_reached:  # in a third of what looking up a pair takes
                     prover("note_way")(counts, (steps, reached), run, f, unused, args, options, places)
 
-    def stop(self, z: Any) -> set[Any] | None:
+    def stop(self, z: object) -> Sources | None:
         """Where a pass from ``z`` ends: our leaves, and what does not depend on them. None if it reaches no leaf."""
         record = gradient_target(z)
         if record is None or record in self._stops:
             return self._stops.get(record)
         return stop_set(record, set(self.records), self.first)[0]
 
-    def reaches(self, z: Any) -> bool:
+    def reaches(self, z: object) -> bool:
         """Does ``z`` depend on one of the leaves?"""
         return self.stop(z) is not None
 
-    def checked_reach(self, results: list[Any], allow_unused: bool) -> None:
+    def checked_reach(self, results: list[object], allow_unused: bool) -> None:
         """Raise LostGradientError where all gradients would be zero: in most cases the graph was left by mistake."""
         found = any(self._stops.values()) or allow_unused or not self.leaves
         if not found and not any(map(self.reaches, results)):
@@ -258,7 +258,7 @@ class Trace:
             causes = [*map(explain, results), taken_by(*codes_of(self.function))]
             raise lost(what, next(filter(None, causes), ""))
 
-    def gradients(self, z: Any, seed: Any = None, nested: bool | None = None) -> list[Any]:
+    def gradients(self, z: Array, seed: Array = None, nested: bool | None = None) -> list[Array]:
         """dL/d(leaf) for each leaf, given the seed dL/dz; None where nothing came."""
         stop = self.stop(z)
         if stop is None:
@@ -268,7 +268,7 @@ class Trace:
         found = {id(holder): g for holder, g in pairs}
         return [*map(found.get, map(id, self.records))]
 
-    def to_user_tree(self, gradients: list[Any], nested: bool | None = None) -> Any:
+    def to_user_tree(self, gradients: list[Array], nested: bool | None = None) -> Any:
         """The gradients as the caller gets them: in the containers of the arguments, zeros where nothing came."""
         nested = self.nested if nested is None else nested
         return self.arrange_answers([self._ready(k, g, nested) for k, g in enumerate(gradients)])
@@ -279,7 +279,7 @@ class Trace:
         parts = [pytree.tree_map(lambda x: next(rest) if isinstance(x, NodeRole) else None, t) for t in self.arguments]
         return tuple(parts) if self.many else parts[0]
 
-    def _ready(self, k: int, g: Any, nested: bool) -> Any:
+    def _ready(self, k: int, g: Array, nested: bool) -> Array:
         value = value_of(self.leaves[k])
         if not nested:
             if type(g) is np.ndarray and g.dtype == value.dtype and g.flags.carray and is_alone(g, HOLDERS):
@@ -288,7 +288,7 @@ class Trace:
         with switched(recording=True):
             return self.keep_differentiable(k, np.zeros_like(value) if g is None else cast_gradient(g, value.dtype))
 
-    def keep_differentiable(self, k: int, g: Any) -> Any:
+    def keep_differentiable(self, k: int, g: Array) -> Array:
         """``g``, which will be differentiated again, and may then be a constant: its derivative is zero, not lost."""
         record, source = self.records[k], gradient_target(g)
         if not self.is_from_outside(k):
@@ -316,7 +316,7 @@ class Trace:
         return pytree.tree_map(lambda x: copy_numbers(x) if isinstance(x, NodeRole) or pytree.is_number(x) else x, tree)
 
 
-def stop_set(root: Any, wanted: set[Any], first: int, ends: set[Any] | None = None) -> tuple[set[Any] | None, int]:
+def stop_set(root: Source, wanted: Sources, first: int, ends: Sources | None = None) -> tuple[Sources | None, int]:
     """Where a pass from ``root`` to the records ``wanted`` may stop: at these, and at what does not depend on them; and
     from how many records that are not older than ``first`` the root was computed. Where the search for them ends,
     leaves and what is older, is added to ``ends``.
@@ -354,7 +354,7 @@ def stop_set(root: Any, wanted: set[Any], first: int, ends: set[Any] | None = No
     return wanted | outside, len(queue)
 
 
-def proved_call(f: Callable[..., Any], args: tuple[Any, ...], leaves: list[Any], memory: list[Any]) -> Any:
+def proved_call(f: AnyFunction, args: Values, leaves: list[Any], memory: list[Any]) -> Any:
     """``f(*args)``, proved as in a transform, for a pass back to Variables that f captures, the ``leaves``. The result
     is (number, anything). In a transform there is no proof: that has one."""
     switches = modes()
@@ -378,7 +378,7 @@ def proved_call(f: Callable[..., Any], args: tuple[Any, ...], leaves: list[Any],
     return result
 
 
-def have_history(xs: list[Any]) -> bool:
+def have_history(xs: Iterable[object]) -> bool:
     """Do gradients flow to any of these, or under af.vmap to a node inside of one?"""
     others = [x for x in xs if type(x) is not np.ndarray]
     return any([gradient_target(x) is not None or target_inside(value_of(x)) is not None for x in others])
@@ -403,12 +403,12 @@ def own_leaf(x: Any) -> Any:
     return leaf
 
 
-def plain_numbers(x: Any) -> Array:
+def plain_numbers(x: Array) -> Array:
     """The array under a node; under af.vmap also without the nodes of outer functions that are inside."""
     return shapes.without_history(value_of(x))
 
 
-def copy_numbers(x: Any) -> Array:
+def copy_numbers(x: Array) -> Array:
     """The numbers of ``x`` as an array that shares memory with nothing."""
     if type(x) is np.ndarray:
         return x.copy()
@@ -419,7 +419,7 @@ def copy_numbers(x: Any) -> Array:
 # -- which argument
 
 
-def check_function(f: Any) -> None:
+def check_function(f: object) -> None:
     """Raise TypeError if ``f`` is not a function: most often it is what a function has returned."""
     if callable(f):
         return
@@ -431,7 +431,7 @@ def check_function(f: Any) -> None:
     raise TypeError(f"a function is needed here, as in af.grad(lambda x: x * x)(3.0), not {type(f).__name__} {f!r:.40}")
 
 
-def chosen_argnum(f: Any, argnum: Any, argnums: Any) -> Argnum:
+def chosen_argnum(f: object, argnum: Any, argnums: Any) -> Argnum:
     """``argnum`` or ``argnums`` of the function ``f``, whichever was given; 0 if neither."""
     check_function(f)
     if argnum is not None and argnums is not None:
@@ -444,7 +444,7 @@ def chosen_argnum(f: Any, argnum: Any, argnums: Any) -> Argnum:
     return choice
 
 
-def find_argument(f: Callable[..., Any], k: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+def find_argument(f: AnyFunction, k: Any, args: Values, options: ByName) -> Any:
     """Where the argument ``k`` is in this call: a position in ``args``, or the name of a keyword."""
     if not isinstance(k, str) and -len(args) <= k < len(args):
         return int(k) % len(args)
@@ -462,7 +462,7 @@ def find_argument(f: Callable[..., Any], k: Any, args: tuple[Any, ...], options:
     raise TypeError(f"{called} was called without the argument {k!r} that it is differentiated for; given: {given}")
 
 
-def parameters_of(f: Callable[..., Any]) -> list[inspect.Parameter]:
+def parameters_of(f: AnyFunction) -> list[inspect.Parameter]:
     """The parameters; none if Python cannot tell them (some functions in C)."""
     try:
         return list(inspect.signature(f).parameters.values())
@@ -470,6 +470,6 @@ def parameters_of(f: Callable[..., Any]) -> list[inspect.Parameter]:
         return []
 
 
-def default(f: Callable[..., Any], name: str) -> Any:
+def default(f: AnyFunction, name: str) -> Any:
     """The default of a parameter that the call leaves out."""
     return next(p.default for p in parameters_of(f) if p.name == name)

@@ -45,12 +45,12 @@ from ..forward.recording import apply
 from ..nodes import versions
 from ..nodes.grads import add_gradients, cast_gradient
 from ..nodes.nodes import NodeRole, Variable, gradient_target, value_of
-from ..nodes.records import Record
+from ..nodes.records import Record, Source
 from ..rules import RULES
 from ..rules.arithmetic import i0_derivative, may_have_nan
 from ..rules.calculus import interpolate
 from ..rules.linalg import indexed_sum
-from ..table.shapes import DOUBLE, Array, innermost, is_given, is_numpys, is_on_host
+from ..table.shapes import DOUBLE, Array, Values, innermost, is_given, is_numpys, is_on_host
 from ..table.table import Rule
 from ..table.vjps import vjp_by_position
 from .evaluation import Trace, stop_set
@@ -58,14 +58,14 @@ from .evaluation import Trace, stop_set
 # ---------------------------------------------------------------- the transposed trick
 
 
-def transposed_graph(trace: Trace, z: Any, tangents: Sequence[Any], nested: bool) -> Any:
+def transposed_graph(trace: Trace, z: Array, tangents: Moved, nested: bool) -> Array | None:
     """J t for one result ``z`` of a trace, ``tangents`` one per leaf; None where it is zero."""
     stop = trace.stop(z)
     if stop is None:
         return None
     u, on_nodes = Variable(np.ones_like(value_of(z))), opening.on_nodes(-1, hooks=False)  # hooks need not be linear
 
-    def open_record(pair: tuple[Any, Any]) -> Any:
+    def open_record(pair: Any) -> Any:
         opened = on_nodes(pair)
         return opened if pair[0].rule.joint is None else (*opened[:2], checked_linear(pair[0], opened[2]), None)
 
@@ -81,9 +81,8 @@ def transposed_graph(trace: Trace, z: Any, tangents: Sequence[Any], nested: bool
 
 
 def transposed_record(
-    record: Record, moved: Sequence[Any], saved: tuple[Any, ...], nested: bool, layer: Any,
-    parts: dict[int, Any] | None = None,
-) -> list[Any]:  # fmt: skip
+    record: Record, moved: Moved, saved: Values, nested: bool, layer: Any, parts: dict[int, Array] | None = None
+) -> list[Array | None]:
     """J t for one record, ``moved`` one per operand (None: it does not move): one tangent, or one for each of the
     results in ``parts``, a dict of arrays of their shapes by place. None where it is zero.
 
@@ -99,7 +98,7 @@ def transposed_record(
             vjps: Any = record.rule.complex_vjps() if record.dtype.kind == "c" else record.rule.vjps
             sent = [t if t is None else vjp(g, saved) for t, vjp in zip(moved, vjps, strict=True)]
         checked_linear(record, sent)
-    answers: list[Any] = [None] * len(leaves)
+    answers: list[Array | None] = [None] * len(leaves)
     for t, w, parent in zip(moved, sent, record.parents, strict=True):
         if t is None or gradient_target(w) is None:
             continue
@@ -109,19 +108,19 @@ def transposed_record(
     return answers
 
 
-def add(a: Any, b: Any) -> Any:
+def add(a: Array | None, b: Array | None) -> Array | None:
     """The sum of two tangents, where None is zero."""
     return b if a is None else a if b is None else add_gradients(a, b)
 
 
-def ones(like: Array, z: Any) -> Array:
+def ones(like: Array, z: Array) -> Array:
     """An array of the shape and dtype of ``z`` where ``like`` is; without its hidden batch, if it has one."""
     if layer_of(like) is not None or isinstance(like, np.generic):
         return np.ones(z.shape, z.dtype)
     return np.ones_like(like, z.dtype, shape=z.shape)
 
 
-def checked_linear(record: Record, sent: list[Any]) -> list[Any]:
+def checked_linear(record: Record, sent: list[Array | None]) -> list[Array | None]:
     """What a joint rule sends, checked: it must be a recorded function of ``g``."""
     for parent, g in zip(record.parents, sent, strict=True):
         lost = gradient_target(g) is None and is_on_host(g) and np.any(value_of(g))  # linear and constant: zero
@@ -133,7 +132,7 @@ def checked_linear(record: Record, sent: list[Any]) -> list[Any]:
     return sent
 
 
-def pulled_to(u: Any, root: Any, seed: Any, nested: bool) -> Any:
+def pulled_to(u: Array, root: Array, seed: Array, nested: bool) -> Array:
     """dL/du, given dL/d(root); None if ``root`` does not depend on the leaf ``u``."""
     source = gradient_target(root)
     stop = None if source is None else stop_set(source, {u}, u.number)[0]
@@ -146,7 +145,8 @@ def pulled_to(u: Any, root: Any, seed: Any, nested: bool) -> Any:
 # ---------------------------------------------------------------- rows, read forward
 
 
-Push = Callable[[Any, tuple[Any, ...]], Any]  # (t, saved) -> what the operand that moves by t adds to the tangent of z
+Moved = Sequence[Array | None]  # tangents; None where one is zero
+Push = Callable[[Array, Values], Array]  # (t, saved) -> what the operand that moves by t adds to the tangent of z
 DIAGONAL = frozenset([
     RULES[f] for f in (np.round, np.fix, np.unwrap, np.nan_to_num, np.sinc, np.i0, i0_derivative)
 ])  # elementwise as well, though no ufuncs  # fmt: skip
@@ -169,7 +169,7 @@ class Pushes:
     def __init__(self, rule: Rule) -> None:
         self.vjps = rule.vjps
         n = rule.operands
-        self.together: Callable[[Sequence[Any], tuple[Any, ...]], Any] | None = None
+        self.together: Callable[[Moved, Values], Array] | None = None
         if not is_package_row(rule):
             self.each: list[Push | None] = list(rule.pushes or [None] * n)
         elif rule.elementwise or rule in DIAGONAL:
@@ -250,7 +250,7 @@ def factor_push(rule: Rule, k: int) -> Push:
     """The same for a product of two operands without options: the quickest way to matmul."""
     compute, other = rule.compute, 1 - k
 
-    def push(t: Any, saved: tuple[Any, ...]) -> Any:
+    def push(t: Array, saved: Values) -> Array:
         y = saved[other]
         if type(t) is np.ndarray is type(y):
             return compute(y, t) if k else compute(t, y)
@@ -259,18 +259,18 @@ def factor_push(rule: Rule, k: int) -> Push:
     return push
 
 
-def linear_together(rule: Rule) -> Callable[[Sequence[Any], tuple[Any, ...]], Any]:
+def linear_together(rule: Rule) -> Callable[[Moved, Values], Array]:
     """The same where all operands are linear at once: n arrays are joined in one call."""
     options = options_of(rule)
 
-    def push(tangents: Sequence[Any], saved: tuple[Any, ...]) -> Any:
+    def push(tangents: Moved, saved: Values) -> Array:
         moved = [no_change(x) if t is None else t for t, x in zip(tangents, saved, strict=False)]
         return run(rule, [*moved, *options(saved)])
 
     return push
 
 
-def options_of(rule: Rule) -> Callable[[tuple[Any, ...]], Any]:
+def options_of(rule: Rule) -> Callable[[Values], Any]:
     """The options of a call, from ``saved``; what would be added to z is zero."""
     n = rule.operands
     places = [k for k, name in enumerate(rule.names) if k >= n and name in OFFSETS]
@@ -279,7 +279,7 @@ def options_of(rule: Rule) -> Callable[[tuple[Any, ...]], Any]:
     return lambda saved: [0 if k in places and is_given(v) else v for k, v in enumerate(saved[:-1])][n:]
 
 
-def no_change(x: Any) -> Any:
+def no_change(x: Array) -> Array:
     """The tangent of an operand that does not move; None stays None."""
     if x is None:
         return None
@@ -302,13 +302,13 @@ def reduction_push(rule: Rule) -> Push | None:
         return None
     axis_place, keepdims_place = rule.names.index("axis"), rule.names.index("keepdims")
 
-    def push(t: Any, saved: tuple[Any, ...]) -> Any:
+    def push(t: Array, saved: Values) -> Array:
         z, axis, keepdims = saved[-1], saved[axis_place], saved[keepdims_place]
         seed = np.ones(z.shape, z.dtype) if type(t) is np.ndarray else np.ones_like(t, z.dtype, shape=z.shape)
         vjp: Any = (rule.complex_vjps() if z.dtype.kind == "c" else rule.vjps)[0]
         slope = np.conjugate(vjp(seed, saved))
 
-        def total(t: Any) -> Any:
+        def total(t: Array) -> Array:
             product = slope * t
             if t.dtype.kind == "c" and (z.dtype.kind != "c" or not rule.holomorphic):  # np.var(z, dtype=complex)
                 product = np.real(product)
@@ -329,10 +329,11 @@ def reduction_push(rule: Rule) -> Push | None:
 
 
 LARGE = 16_384  # elements: as in backprop/opening.py
-Still = dict[Any, Array]  # a mask per record
+ByRecord = dict[Source, Any]  # the tangent of each that moves; of several results a dict of theirs
+Still = dict[Record, Array]  # a mask per record
 
 
-def number_leaves(tree: Any) -> list[Any]:
+def number_leaves(tree: object) -> list[Any]:
     """The leaves that are numbers."""
     return [z for z in pytree.tree_leaves(tree) if pytree.is_number(z)]
 
@@ -354,17 +355,17 @@ class ForwardPass:
         self.roots = number_leaves(trace.z) if roots is None else roots
         self.targets = [gradient_target(z) for z in self.roots]
         self.order, self.older = records_between(self.targets, set(trace.records), trace.first)
-        self.ends: dict[Any, Any] = {parent: record for record in self.order for parent in record.parents}
+        self.ends: dict[Source, Record | None] = {parent: record for record in self.order for parent in record.parents}
         self.ends.update(dict.fromkeys(self.targets))
         self.still: dict[tuple[bool, ...], Still] = {}
 
-    def __call__(self, given: Sequence[Any], nested: bool | None = None) -> list[Any]:
+    def __call__(self, given: Moved, nested: bool | None = None) -> list[Array | None]:
         """The tangents of the results, given one for each leaf of the trace; None is a tangent that is zero."""
         nested = self.trace.nested if nested is None else nested
         if modes().anomaly or modes().safe_masking:  # they watch passes back
             return [transposed_graph(self.trace, z, given, nested) for z in self.roots]
 
-        def pushed(given: Sequence[Any], nested: bool, still: Still | None, is_marking: bool = False) -> list[Any]:
+        def pushed(given: Moved, nested: bool, still: Still | None, is_marking: bool = False) -> list[Array | None]:
             moving = {record: t for record, t in zip(self.trace.records, given, strict=True) if t is not None}
             if nested or is_marking or modes().autocast is not None:
                 run = switched(recording=nested, autocast=None)
@@ -382,12 +383,12 @@ class ForwardPass:
             found = pushed(given, nested, still) if still else found
         return found
 
-    def run(self, tangents: dict[Any, Any], nested: bool, still: Still | None, is_marking: bool = False) -> list[Any]:
+    def run(self, tangents: ByRecord, nested: bool, still: Still | None, is_marking: bool = False) -> list[Any]:
         """The pass itself. ``still``: what follows has no part in where these records stand still. ``is_marking``: they
         are noted. Given infinite tangents, what gives exactly 0 is still."""
         latest, wrap, ends, find = versions.latest[0], modes().wrap_open_record, self.ends, tangents.get
         is_usual = not wrap and not still and not is_marking
-        again: dict[Any, Any] = {}  # values that were not kept, computed once more in this pass
+        again: dict[Record, Array] = {}  # values that were not kept, computed once more in this pass
         for record in self.order:
             parents = record.parents
             moved = [find(parent) for parent in parents]
@@ -429,12 +430,12 @@ class ForwardPass:
         return [find(target) for target in self.targets]
 
 
-def infinity(dtype: Any) -> complex:
+def infinity(dtype: np.dtype) -> complex:
     """∞; of complex numbers in both parts."""
     return complex(np.inf, np.inf) if dtype.kind == "c" else np.inf
 
 
-def add_large(a: Any, b: Any, moved: list[Any]) -> Any:
+def add_large(a: Array, b: Array, moved: list[Array | None]) -> Array:
     """a + b, in the memory of one of them if a push has just made it, as no view and no operand's tangent."""
     if type(a) is np.ndarray is type(b) and a.shape == b.shape and a.dtype is b.dtype:
         for out in (a, b):
@@ -443,14 +444,14 @@ def add_large(a: Any, b: Any, moved: list[Any]) -> Any:
     return a + b
 
 
-def fit(t: Any, dtype: Any, shape: tuple[int, ...]) -> Any:
+def fit(t: Array, dtype: np.dtype, shape: tuple[int, ...]) -> Array:
     """A tangent in the dtype and shape of its value: a smaller operand was broadcast."""
     if t.dtype is not dtype:
         t = cast_gradient(t, dtype)
     return t if t.shape == shape else np.broadcast_to(t, shape)
 
 
-def records_between(roots: Sequence[Any], leaves: set[Any], first: int) -> tuple[list[Any], set[Any]]:
+def records_between(roots: Sequence[Source], leaves: set[Source], first: int) -> tuple[list[Record], set[Source]]:
     """The records that ``roots`` were computed from since ``first``, without the leaves, in the order of creation; and
     the older ones, and other leaves, where the search ends."""
     queue = list(dict.fromkeys([r for r in roots if r is not None and r not in leaves and r.parents]))
@@ -468,9 +469,8 @@ def records_between(roots: Sequence[Any], leaves: set[Any], first: int) -> tuple
 
 
 def push_any(
-    run: ForwardPass, record: Record, moved: list[Any], saved: tuple[Any, ...], nested: bool, wrap: Any,
-    still: Still | None,
-) -> Any:  # fmt: skip
+    run: ForwardPass, record: Record, moved: list[Any], saved: Values, nested: bool, wrap: Any, still: Still | None
+) -> Any:
     """The tangent of one record's value, given those of its operands (None: it does not move), for every row, dtype and
     mode; None if the value does not move. A record with several results gives a dict of tangents, by place."""
     rule, result = record.rule, record.saved[-1]

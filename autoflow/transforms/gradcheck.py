@@ -21,7 +21,7 @@ from __future__ import annotations
 import html
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
@@ -38,7 +38,7 @@ from ..base.modes import modes, switched
 from ..base.numbering import now
 from ..nodes.cuts import take_constants
 from ..nodes.nodes import Variable, value_of
-from ..table.shapes import Array, as_array, positional
+from ..table.shapes import AnyFunction, Array, Shape, Values, as_array, positional
 from .gradient import grad
 from .shadow import checked_run, same
 from .vjp_jvp import vjp
@@ -52,7 +52,7 @@ IMAGINARY = 1e-30
 class Point:
     """A function, the point at which it is checked, and the tolerances."""
 
-    f: Callable[..., Any]
+    f: AnyFunction
     xs: list[Array]
     names: list[str]
     eps: float
@@ -221,7 +221,7 @@ LEVELS = 8  # steps that are tried, each a hundredth of the one before
 class Numeric(NamedTuple):
     """dL/dx at one entry by differences; of complex x dL/da + i dL/db."""
 
-    slope: Any
+    slope: Array
     noise: float  # how far rounding may have moved it
     scale: float  # the slope to the left or to the right for the first step, the larger one
     least: float  # smaller slopes are lost in the rounding of L, whatever the step
@@ -229,7 +229,7 @@ class Numeric(NamedTuple):
 
 
 @np.errstate(all="ignore")
-def difference_at(point: Point, k: int, place: tuple[int, ...], analytic: Any, report: Report) -> Numeric:
+def difference_at(point: Point, k: int, place: tuple[int, ...], analytic: Array, report: Report) -> Numeric:
     """The slope at one entry by differences."""
     total, noise, scale = 0.0 + 0j if point.xs[k].dtype.kind == "c" else 0.0, 0.0, 0.0
     exact = complex_step(point, k, place)
@@ -280,8 +280,8 @@ class Row:
 
     input: str
     entry: tuple[int, ...]
-    analytic: Any
-    numeric: Any
+    analytic: Array
+    numeric: Array
     error: float
     right: bool
     order: int
@@ -355,7 +355,7 @@ class Report:
 
 
 def gradcheck(
-    f: Callable[..., Any], *inputs: Any, order: int = 1, eps: float | None = None, rtol: float = 1e-5,
+    f: AnyFunction, *inputs: Any, order: int = 1, eps: float | None = None, rtol: float = 1e-5,
     atol: float | None = None,
 ) -> bool:  # fmt: skip
     """Compare the gradients of ``f`` at ``inputs`` with differences: True, or a GradcheckError with a table.
@@ -383,7 +383,7 @@ def gradcheck(
 
 
 def check(
-    f: Callable[..., Any], *inputs: Any, order: int = 1, eps: float | None = None, rtol: float = 1e-5,
+    f: AnyFunction, *inputs: Any, order: int = 1, eps: float | None = None, rtol: float = 1e-5,
     atol: float | None = None,
 ) -> Report:  # fmt: skip
     """As :func:`gradcheck`, but returns a report: a table in notebooks, text elsewhere, true if all is well.
@@ -433,7 +433,7 @@ def check(
     return report
 
 
-def _input_names(f: Any, inputs: tuple[Any, ...]) -> list[str]:
+def _input_names(f: AnyFunction, inputs: Values) -> list[str]:
     """A name for each leaf: the parameter's name, and the path into its container."""
     first = positional(f)[: len(inputs)]
     first += [f"input {k}" for k in range(len(first), len(inputs))]
@@ -443,7 +443,7 @@ def _input_names(f: Any, inputs: tuple[Any, ...]) -> list[str]:
 # -- what goes wrong before any derivative
 
 
-def problems_of_inputs(leaves: list[Any], names: list[str], checked: list[int]) -> list[str]:
+def problems_of_inputs(leaves: list[Array], names: list[str], checked: list[int]) -> list[str]:
     """Inputs with which a comparison would mislead."""
     found = []
     arrays = [(names[k], np.asarray(value_of(leaves[k]))) for k in checked]
@@ -518,7 +518,7 @@ def compare(point: Point, report: Report, order: int) -> None:
         report.found.append(f"every gradient is zero: did the result leave the graph?\n{LOST}")
 
 
-def judge_entry(place: tuple[str, tuple[int, ...]], g: Any, found: Numeric, at: Point, atol: float, order: int) -> Row:
+def judge_entry(place: tuple[str, Shape], g: Array, found: Numeric, at: Point, atol: float, order: int) -> Row:
     """One line of the table; of a function with a single result what its derivative is, without the weight."""
     analytic, numeric, noise = g / at.weight, found.slope / at.weight, found.noise / abs(at.weight)
     with np.errstate(all="ignore"):
@@ -528,7 +528,7 @@ def judge_entry(place: tuple[str, tuple[int, ...]], g: Any, found: Numeric, at: 
         return Row(*place, analytic, numeric, float(error / size) if size else 0.0, right, order)
 
 
-def is_hidden(g: Any, found: Numeric, scale: float) -> bool:
+def is_hidden(g: Array, found: Numeric, scale: float) -> bool:
     """May a derivative that agrees with the differences be wrong, because they are nothing but rounding? One of zero
     may not be, unless an imaginary step says that it is another, which may be so."""
     exact = 0.0 if found.exact is None or abs(found.exact - found.slope) > found.noise else found.exact

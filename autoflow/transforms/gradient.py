@@ -23,8 +23,8 @@ from ..base.modes import switched
 from ..base.transformed import FunctionOfFunction
 from ..nodes.cuts import explain, tell_of_constants
 from ..nodes.grads import add_gradients, cast_gradient, checked_grad
-from ..nodes.nodes import Node, NodeRole, Variable, VariableRole, gradient_target, value_of
-from ..table.shapes import Array, as_array
+from ..nodes.nodes import Node, NodeRole, Source, Variable, VariableRole, gradient_target, value_of
+from ..table.shapes import AnyFunction, Array, ByName, Values, as_array
 from .evaluation import Argnum, Trace, chosen_argnum, copy_numbers, stop_set, with_types_of
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Gradients:
             raise KeyError(f"there is no gradient of {_name_of(node)}: there are those of {self._names()}")
         return self._found[node]
 
-    def __contains__(self, node: Any) -> bool:
+    def __contains__(self, node: object) -> bool:
         return isinstance(node, NodeRole) and node in self._found  # plain arrays have no hash
 
     def __iter__(self) -> Iterator[np.ndarray]:
@@ -93,11 +93,11 @@ class Gradients:
         """Pairs (node, gradient)."""
         return self._found.items()
 
-    def get(self, node: Any, default: Any = None) -> Any:
+    def get(self, node: object, default: Any = None) -> Any:
         """The gradient of ``node``, or ``default``."""
         return self._found[node] if node in self else default
 
-    def pop(self, node: Any, *default: Any) -> Any:
+    def pop(self, node: object, *default: Any) -> Any:
         """Take the gradient of ``node`` out. Without one, ``default`` is returned if given, else it is a KeyError.
 
         >>> import autoflow as af
@@ -112,7 +112,7 @@ class Gradients:
         del self._found[node]
         return g
 
-    def replace(self, node: Any, g: Any) -> None:
+    def replace(self, node: NodeRole, g: Array) -> None:
         """Replace the gradient of ``node``, by a clipped one, an average, or one from another process, for example.
 
         >>> import autoflow as af
@@ -141,7 +141,7 @@ class Gradients:
         total += other
         return total
 
-    def __radd__(self, other: Any) -> Gradients:
+    def __radd__(self, other: object) -> Gradients:
         return self + Gradients() if other == 0 else NotImplemented  # so that sum([...]) works
 
     def __iadd__(self, other: Gradients) -> Gradients:
@@ -156,7 +156,7 @@ class Gradients:
             self._found[x] = total if isinstance(total, NodeRole) else np.asarray(total)
         return self
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> Values:
         return _restored, ([(x.name, x.value, copy_numbers(g)) for x, g in self.items()],)
 
     def __repr__(self) -> str:
@@ -219,7 +219,7 @@ def gradients(root: Any, nodes: Any = None, seed: Any = None, *, create_graph: b
     return Gradients([(x, _user_gradient(x, found.get(id(gradient_target(x))), create_graph)) for x in wanted])
 
 
-def _find_gradients(root: Any, records: list[Any], seed: Any, create_graph: bool) -> dict[int, Any]:
+def _find_gradients(root: object, records: list[Source], seed: Array, create_graph: bool) -> dict[int, Array]:
     """By id of the record: the gradients that a pass from ``root`` brings."""
     stop: Any = ()
     limit: int | None = None  # results of operations may lie behind each other: keep all, and take ours
@@ -234,13 +234,13 @@ def _find_gradients(root: Any, records: list[Any], seed: Any, create_graph: bool
     return {id(holder): g for holder, g in pairs if id(holder) in ids}
 
 
-def _user_gradient(x: Any, g: Any, create_graph: bool) -> Any:
+def _user_gradient(x: Array, g: Array | None, create_graph: bool) -> Array:
     """The gradient of ``x`` as the user gets it."""
     g = np.zeros_like(x.value) if g is None else cast_gradient(g, x.dtype)
     return g if create_graph else copy_numbers(g)
 
 
-def _name_of(x: Any) -> str:
+def _name_of(x: object) -> str:
     return str(x.name) if isinstance(x, NodeRole) else f"a {type(x).__name__}"
 
 
@@ -258,9 +258,9 @@ def grad(f: Callable[P, Any], argnum: Argnum, **how: Unpack[How]) -> Callable[P,
 @overload
 def grad(f: Callable[P, Any], **how: Unpack[HowBy]) -> Callable[P, Any]: ...
 def grad(
-    f: Callable[..., Any], argnum: Argnum | None = None, *, argnums: Argnum | None = None,
+    f: AnyFunction, argnum: Argnum | None = None, *, argnums: Argnum | None = None,
     allow_unused: bool = False, holomorphic: bool = False,
-) -> Callable[..., Any]:  # fmt: skip
+) -> AnyFunction:  # fmt: skip
     """The gradient of a scalar function with respect to one argument (or several), as a function.
 
     f : takes arrays, numbers, or nested lists, tuples, dicts and dataclasses of them, and returns one number.
@@ -306,9 +306,9 @@ def value_and_grad(f: Callable[P, Any], argnum: Argnum, **how: Unpack[How]) -> C
 @overload
 def value_and_grad(f: Callable[P, Any], **how: Unpack[HowBy]) -> Callable[P, tuple[np.ndarray, Any]]: ...
 def value_and_grad(
-    f: Callable[..., Any], argnum: Argnum | None = None, *, argnums: Argnum | None = None,
+    f: AnyFunction, argnum: Argnum | None = None, *, argnums: Argnum | None = None,
     allow_unused: bool = False, holomorphic: bool = False,
-) -> Callable[..., Any]:  # fmt: skip
+) -> AnyFunction:  # fmt: skip
     """The value of ``f`` and its gradient, from one evaluation: a function that returns the pair. As :func:`grad`.
 
     >>> value, slope = value_and_grad(lambda x: x * x)(3.0)
@@ -327,9 +327,9 @@ def grad_and_aux(f: Callable[P, tuple[Any, X]], argnum: Argnum, **how: Unpack[Ho
 @overload
 def grad_and_aux(f: Callable[P, tuple[Any, X]], **how: Unpack[HowBy]) -> Callable[P, tuple[Any, X]]: ...
 def grad_and_aux(
-    f: Callable[..., Any], argnum: Argnum | None = None, *, argnums: Argnum | None = None,
+    f: AnyFunction, argnum: Argnum | None = None, *, argnums: Argnum | None = None,
     allow_unused: bool = False, holomorphic: bool = False,
-) -> Callable[..., Any]:  # fmt: skip
+) -> AnyFunction:  # fmt: skip
     """For a function that returns ``(number, aux)``: the gradient of the number, and aux, which may be anything.
     Arguments as for :func:`grad`.
 
@@ -347,9 +347,9 @@ def grad_and_aux(
 
 @with_types_of(grad)
 def elementwise_grad(
-    f: Callable[..., Any], argnum: Argnum | None = None, *, argnums: Argnum | None = None,
+    f: AnyFunction, argnum: Argnum | None = None, *, argnums: Argnum | None = None,
     allow_unused: bool = False, holomorphic: bool = False,
-) -> Callable[..., Any]:  # fmt: skip
+) -> AnyFunction:  # fmt: skip
     """The derivative of an elementwise function at each element. As :func:`grad`, for results of any shape.
 
     It is the gradient of the sum of the result, Σᵢ ∂zᵢ/∂xⱼ, which for an elementwise function is ∂zⱼ/∂xⱼ. Raises
@@ -370,7 +370,7 @@ class GradientFunction(FunctionOfFunction):
     """Evaluates ``f`` and returns the parts of (value, gradient, aux) that the transform promises, given by
     ``which``."""
 
-    def __init__(self, f: Callable[..., Any], how: dict[str, Any]) -> None:
+    def __init__(self, f: AnyFunction, how: ByName) -> None:
         super().__init__(f, how)
         self.memory: list[Any] | None = None  # of its proof, from the second call on
 
@@ -394,7 +394,7 @@ class GradientFunction(FunctionOfFunction):
                 checked_holomorphic(trace, z, gradients)
             with switched(recording=trace.nested):  # g = conj f': see Rule.complex_vjps
                 gradients = [None if g is None else np.conjugate(g) for g in gradients]
-        parts: tuple[Any, ...] = z, gradients, aux
+        parts: Values = z, gradients, aux
         ready = trace.detach_results, trace.to_user_tree, trace.detach_results
         return tuple([ready[k](parts[k]) for k in which]) if isinstance(which, tuple) else ready[which](parts[which])
 
@@ -408,7 +408,7 @@ def checked_scalar(z: Any) -> None:
         )
 
 
-def checked_analytic(trace: Trace, z: Any, holomorphic: bool) -> Array | None:
+def checked_analytic(trace: Trace, z: Array, holomorphic: bool) -> Array | None:
     """The seed of a pass from ``z``, if ``z`` may be complex or real as it is."""
     value = as_array(value_of(z))
     if not holomorphic:
@@ -423,7 +423,7 @@ def checked_analytic(trace: Trace, z: Any, holomorphic: bool) -> Array | None:
     return np.ones_like(value)
 
 
-def checked_holomorphic(trace: Trace, z: Any, gradients: list[Any]) -> None:
+def checked_holomorphic(trace: Trace, z: Array, gradients: list[Array]) -> None:
     """Turning the seed by 90° turns a holomorphic function's gradient by 90°: the Cauchy-Riemann equations."""
     turned = trace.gradients(z, np.full_like(value_of(z), 1j))
     for a, b in zip(gradients, turned, strict=True):
@@ -431,7 +431,7 @@ def checked_holomorphic(trace: Trace, z: Any, gradients: list[Any]) -> None:
             raise TypeError("the function is not holomorphic here (the Cauchy-Riemann equations do not hold)")
 
 
-def _with_aux(z: Any) -> tuple[Any, Any]:
+def _with_aux(z: object) -> tuple[Any, Any]:
     if not isinstance(z, tuple) or len(z) != 2:
         raise TypeError(f"grad_and_aux needs a function that returns (number, anything), not a {type(z).__name__}")
     return z

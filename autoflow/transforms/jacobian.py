@@ -43,8 +43,8 @@ from ..batching.batched import Batched, Doubt, Layer
 from ..batching.forms import in_front
 from ..nodes.grads import cast_gradient
 from ..nodes.nodes import Array, gradient_target, value_of
-from ..nodes.records import ancestors
-from ..table.shapes import is_numpys
+from ..nodes.records import Source, ancestors
+from ..table.shapes import AnyFunction, is_numpys
 from .evaluation import A, Argnum, How, HowBy, Jacobian, N, OfFirst, P, Trace, chosen_argnum, plain_numbers
 from .forward_pass import ForwardPass
 from .gradient import checked_analytic, grad
@@ -65,9 +65,9 @@ def jacobian(f: Callable[P, Any], argnum: Argnum, *, mode: str = "auto", **how: 
 @overload
 def jacobian(f: Callable[P, Any], *, mode: str = "auto", **how: Unpack[HowBy]) -> Callable[P, Any]: ...
 def jacobian(
-    f: Callable[..., Any], argnum: Argnum | None = None, *, argnums: Argnum | None = None, mode: str = "auto",
+    f: AnyFunction, argnum: Argnum | None = None, *, argnums: Argnum | None = None, mode: str = "auto",
     allow_unused: bool = False, holomorphic: bool = False, sparsity: Any = None,
-) -> Callable[..., Any]:  # fmt: skip
+) -> AnyFunction:  # fmt: skip
     """All derivatives ∂zᵢ/∂xⱼ of a function, as a function: an array of shape ``z.shape + x.shape``.
 
     argnum, argnums : as in :func:`autoflow.grad`; containers of arguments and of results give containers of Jacobians.
@@ -116,10 +116,10 @@ class JacobianFunction(FunctionOfFunction):
         return pytree.tree_map(lambda z: part(z) if pytree.is_number(z) else None, trace.z)
 
 
-of_leaves: Callable[..., Callable[..., Any]] = jacobian  # whatever the types of arguments and results
+of_leaves: Callable[..., AnyFunction] = jacobian  # whatever the types of arguments and results
 
 
-def jacfwd(f: Callable[..., Any], argnum: Argnum | None = None, **options: Any) -> Callable[..., Any]:
+def jacfwd(f: AnyFunction, argnum: Argnum | None = None, **options: Any) -> AnyFunction:
     """:func:`autoflow.jacobian` by columns, ``mode="forward"``: for few arguments and many results.
 
     >>> jacfwd(lambda x: np.stack([x, x**2, x**3]))(2.0)
@@ -128,7 +128,7 @@ def jacfwd(f: Callable[..., Any], argnum: Argnum | None = None, **options: Any) 
     return of_leaves(f, argnum, mode="forward", **options)
 
 
-def jacrev(f: Callable[..., Any], argnum: Argnum | None = None, **options: Any) -> Callable[..., Any]:
+def jacrev(f: AnyFunction, argnum: Argnum | None = None, **options: Any) -> AnyFunction:
     """:func:`autoflow.jacobian` by rows, ``mode="reverse"``: for many arguments and few results.
 
     >>> jacrev(lambda x: np.sum(x**2))(np.array([1.0, 2.0]))
@@ -148,9 +148,9 @@ def hessian(f: Callable[P, Any], argnum: Argnum, **how: Unpack[How]) -> Callable
 @overload
 def hessian(f: Callable[P, Any], **how: Unpack[HowBy]) -> Callable[P, Any]: ...
 def hessian(
-    f: Callable[..., Any], argnum: Argnum | None = None, *, argnums: Argnum | None = None,
+    f: AnyFunction, argnum: Argnum | None = None, *, argnums: Argnum | None = None,
     allow_unused: bool = False, holomorphic: bool = False,
-) -> Callable[..., Any]:  # fmt: skip
+) -> AnyFunction:  # fmt: skip
     """All second derivatives of a scalar function, as a function: an array of shape ``x.shape + x.shape``.
 
     A tuple of arguments gives a tuple of tuples, ``h[i][j]`` = ∂²f/∂xᵢ∂xⱼ. The rest as in :func:`autoflow.jacobian`;
@@ -165,7 +165,7 @@ def hessian(
     return jacobian(slope, choice, mode="reverse", allow_unused=allow_unused, holomorphic=holomorphic)
 
 
-def check_size(outputs: list[Any], leaves: list[Any]) -> None:
+def check_size(outputs: list[Array], leaves: list[Array]) -> None:
     """Raise MemoryError if the result would exceed the limit."""
     n = sum([np.size(value_of(z)) for z in outputs])
     total = sum([n * x.size * x.dtype.itemsize for x in leaves])
@@ -177,7 +177,7 @@ def check_size(outputs: list[Any], leaves: list[Any]) -> None:
         )
 
 
-def of_output(trace: Trace, z: Any, mode: str, holomorphic: bool) -> list[Any]:
+def of_output(trace: Trace, z: Array, mode: str, holomorphic: bool) -> list[Array]:
     """The Jacobian of one result for each leaf."""
     if not trace.reaches(z):
         dtype = np.result_type(value_of(z))
@@ -202,7 +202,7 @@ def of_output(trace: Trace, z: Any, mode: str, holomorphic: bool) -> list[Any]:
         return [cast_gradient(found, x.dtype) for found, x in zip(columns, trace.leaves, strict=True)]
 
 
-def by_rows(trace: Trace, z: Any, conjugate: bool) -> list[Any]:
+def by_rows(trace: Trace, z: Array, conjugate: bool) -> list[Array]:
     """A pass for each row: the seed that is 1 at i, else 0, sends back row i."""
     tables = [Table(trace.nested, z, x) for x in trace.leaves]
     push = functools.partial(trace.gradients, z)
@@ -214,14 +214,14 @@ def by_rows(trace: Trace, z: Any, conjugate: bool) -> list[Any]:
     return [trace.keep_differentiable(k, t.rows()) for k, t in enumerate(tables)]
 
 
-def by_columns(trace: Trace, z: Any) -> list[Any]:
+def by_columns(trace: Trace, z: Array) -> list[Array]:
     """A pass forward for each column: the tangent that is 1 at j, else 0, becomes column j."""
     forward = ForwardPass(trace, [z])
     answers = []
     for k, x in enumerate(trace.leaves):
         table = Table(trace.nested, x, z)
 
-        def push(t: Any, k: int = k) -> list[Any]:
+        def push(t: Array, k: int = k) -> list[Array]:
             return forward([t if i == k else None for i in range(len(trace.leaves))])
 
         for start, end, (found,) in batched_passes(z, trace.stop(z), x, push, watch=show_progress):
@@ -233,13 +233,13 @@ def by_columns(trace: Trace, z: Any) -> list[Any]:
 class Table:
     """A Jacobian that is filled line by line: an array, or (nodes cannot be written into it) a list of nodes."""
 
-    def __init__(self, nested: bool, across: Any, along: Any) -> None:
+    def __init__(self, nested: bool, across: Array, along: Array) -> None:
         self.nested, self.across, self.along, self.dtype = nested, across.shape, along.shape, along.dtype
-        self.parts: list[Any] = []  # lines, or blocks of several lines
+        self.parts: list[Array] = []  # lines, or blocks of several lines
         if not nested:
             self.array = np.zeros_like(value_of(along), shape=(across.size, *along.shape))
 
-    def put(self, start: int, end: int | None, part: Any) -> None:
+    def put(self, start: int, end: int | None, part: Array) -> None:
         """Some lines, as one array, or line ``start`` alone; None is zero."""
         if self.nested:
             shape = self.along if end is None else (end - start, *self.along)
@@ -247,7 +247,7 @@ class Table:
         elif part is not None:
             self.array[start if end is None else slice(start, end)] = plain_numbers(part)
 
-    def rows(self) -> Any:
+    def rows(self) -> Array:
         """Shape across + along."""
         if not self.nested:
             return self.array.reshape(self.across + self.along)
@@ -257,7 +257,7 @@ class Table:
             join = np.stack if self.parts[0].shape == self.along else np.concatenate
             return np.reshape(join(self.parts), self.across + self.along)
 
-    def columns(self) -> Any:
+    def columns(self) -> Array:
         """Shape along + across."""
         n = len(self.across)
         order = (*range(n, n + len(self.along)), *range(n))
@@ -284,11 +284,12 @@ FEW = 8  # it pays from this number of rows on: an operation on hidden batches c
 CHUNK_BYTES = 2**22  # of the gradients in the graph, for all rows of a chunk: see benchmarks/jacobians.py
 
 
-Passes = Iterator[tuple[int, int | None, list[Any]]]
+Pullback = Callable[[Array], list[Array]]
+Passes = Iterator[tuple[int, int | None, list[Array]]]
 
 
 def batched_passes(
-    root: Any, stop: Any, like: Any, pullback: Callable[[Any], list[Any]], given: Any = None,
+    root: Array, stop: Any, like: Array, pullback: Pullback, given: Array = None,
     watch: Callable[[range], Iterable[int]] = iter,
 ) -> Passes:  # fmt: skip
     """The passes for many seeds, in chunks: (first, one behind the last, gradients with an axis for the seeds); or,
@@ -322,7 +323,7 @@ def batched_passes(
         yield start, end, one_chunk(pullback, seeds(start, end), end - start) if start else first
 
 
-def one_chunk(pullback: Callable[[Any], list[Any]], seeds: Array, size: int) -> list[Any]:
+def one_chunk(pullback: Pullback, seeds: Array, size: int) -> list[Array]:
     """The gradients for some seeds, with the axis of the seeds in front."""
     layer, wrap = Layer(size, may_loop=False), vmap.wrap_backward(modes().wrap_open_record)
     here = switched(layer=layer, own_memory=layer.own_memory, wrap_open_record=wrap)
@@ -338,7 +339,7 @@ def one_chunk(pullback: Callable[[Any], list[Any]], seeds: Array, size: int) -> 
         layer.open = False
 
 
-def graph_bytes(record: Any, stop: Any) -> int | None:
+def graph_bytes(record: Source, stop: Any) -> int | None:
     """How large all gradients between a record and where the pass stops are; None if one of them has a hook."""
     total = 0
     for r in ancestors(record, lambda r: r not in stop):
@@ -349,7 +350,7 @@ def graph_bytes(record: Any, stop: Any) -> int | None:
     return total
 
 
-def units(like: Any, start: int, end: int) -> Array:
+def units(like: Array, start: int, end: int) -> Array:
     """Arrays like ``like``, as one: the k-th has a one at its element start + k."""
     z = np.zeros_like(value_of(like), shape=(end - start, like.size))
     places = np.arange(end - start)
@@ -417,7 +418,7 @@ def colours(pattern: Any, turned: Any) -> Array:
     return colour
 
 
-def products(pullback: Callable[[Any], list[Any]], root: Any, seeds: Array, stop: Any, like: Any, to: Any) -> Array:
+def products(pullback: Pullback, root: Array, seeds: Array, stop: Any, like: Array, to: Array) -> Array:
     """The gradients that the passes with these seeds (one per row, each like ``like``) send back, one per row, each
     like ``to``."""
     found = []
@@ -428,7 +429,7 @@ def products(pullback: Callable[[Any], list[Any]], root: Any, seeds: Array, stop
     return np.concatenate(found) if found else np.zeros((0, to.size), to.dtype)
 
 
-def seeds_of_colours(colour: Array, dtype: Any) -> Array:
+def seeds_of_colours(colour: Array, dtype: np.dtype) -> Array:
     """For each colour a row with ones at its members."""
     seeds = np.zeros((int(colour.max(initial=-1)) + 1, colour.size), dtype)
     seeds[colour, np.arange(colour.size)] = 1

@@ -36,8 +36,8 @@ from ..base.errors import LostGradientError
 from ..base.lazy import SCIPY
 from ..base.modes import CHANGED, modes
 from ..base.numbering import now
-from ..nodes.nodes import NodeRole, gradient_target
-from ..nodes.records import from_outside
+from ..nodes.nodes import AnyFunction, ByName, NodeRole, gradient_target
+from ..nodes.records import Source, from_outside
 from ..program.callers import NUMBERS, PACKAGE, getframe, is_library, is_listed, where
 from ..program.places import LATER
 from ..table.outside import OUT_OF_SCOPE
@@ -54,7 +54,7 @@ EQUATIONS = {"lsq_linear", "nnls"}  # of these, where ``b`` is not the end of an
 PLAIN = {np.ndarray, float, int, bool, str, type(None), np.float64, type}  # they hold no node
 
 
-def only_numbers(module: Any, name: str) -> bool:
+def only_numbers(module: str | None, name: str) -> bool:
     """Is that a function whose results nobody differentiates, such as a metric?"""
     return is_listed(module, NUMBERS) and (name == "check_grad" or not is_listed(module, [SEARCHES]))
 
@@ -63,11 +63,11 @@ class WatchedCall(NamedTuple):
     """A call whose result is looked at."""
 
     given: list[str]  # the arguments that are nodes with a history, or functions that have returned one
-    starts: set[Any]  # where the search begins: Variables, records
+    starts: set[Source]  # where the search begins: Variables, records
     since: int  # creation number
-    function: Any
+    function: AnyFunction
     args: list[Any]
-    options: dict[str, Any]
+    options: ByName
 
 
 class Watch:
@@ -196,7 +196,7 @@ class Watch:
             frame = frame.f_back
         return None
 
-    def end(self, code: types.CodeType, offset: int, result: Any) -> None:
+    def end(self, code: types.CodeType, offset: int, result: object) -> None:
         """It ends: does it return numbers without a history? If it returns a node, is all of the history there?"""
         frame = getframe(1)
         if id(code) in self.given:
@@ -219,7 +219,7 @@ class Watch:
                 raise LostGradientError(message(frame, call.given[0], "numbers without one"))
 
 
-def call_to_repeat(frame: types.FrameType) -> tuple[Any, list[Any], dict[str, Any]]:
+def call_to_repeat(frame: types.FrameType) -> tuple[AnyFunction, list[Any], ByName]:
     """The call that begins in a frame, to be made once more: a function, its arguments."""
     code, values = frame.f_code, frame.f_locals
     n, m = code.co_argcount, code.co_argcount + code.co_kwonlyargcount
@@ -242,7 +242,7 @@ def arguments_of(frame: types.FrameType) -> list[tuple[str, Any]]:
     return [*zip(names, args, strict=False), *options.items()]
 
 
-def depends_on_older(nodes: list[Any], call: WatchedCall, values: Any, names: tuple[str, ...]) -> bool:
+def depends_on_older(nodes: list[Any], call: WatchedCall, values: ByName, names: tuple[str, ...]) -> bool:
     """Is something in the history of these nodes, which a user's function has returned, older than the call? Not where
     the search begins, if the function was given a node: then that came from there."""
     handed = any([isinstance(x, NodeRole) for name in names for x in held_in(values.get(name))])

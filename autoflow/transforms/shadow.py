@@ -31,7 +31,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backends.registry import on_host
+from ..backends.registry import AnyFunction, ByName, Values, on_host
 from ..backprop.second_runs import is_busy, is_users, mark, named_by, reachable
 from ..backprop.snapshots import MISSING, Snapshot, cell_value, others_run, silence, slots_of, value_in_context
 from ..base import pytree
@@ -41,7 +41,7 @@ from ..base.numbering import now
 from ..base.process import finally_
 from ..base.transformed import FunctionOfFunction
 from ..nodes.nodes import ARGUMENT, NodeRole, current_record, gradient_target, shadow_of, value_of
-from ..nodes.records import Record, ancestors
+from ..nodes.records import Record, Source, ancestors
 from ..program.source import numbers_read
 from ..table.bodies import names_in
 
@@ -70,7 +70,8 @@ class Proofs(dict[Any, Any]):
     __hash__, __eq__ = object.__hash__, object.__eq__  # type: ignore[assignment]
 
 
-OF_CODE: dict[tuple[Any, ...], tuple[Any, Proofs]] = {}  # by the ids of codes, which are held here
+OF_CODE: dict[Values, tuple[Any, Proofs]] = {}  # by the ids of codes, which are held here
+Operations = list[tuple[Record, list[Any]]]  # of a run: the records, and the operands that they read
 Note = tuple[Callable[[Any], Any], Any, Any]  # how and where to read what a function names, and what was there
 # The same by the ids of the function or its globals, or of an object with its method, and of the code; what the closure
 # held, and what is named.
@@ -186,12 +187,12 @@ def is_unchanged(notes: list[Note]) -> bool:
         return False
 
 
-def group_notes(notes: list[Note]) -> tuple[list[Any], list[Any], list[Note]]:
+def group_notes(notes: list[Note]) -> tuple[list[object], list[object], list[Note]]:
     """The notes as ``evaluation.py:known_counts`` compares them, for which each call waits: an object, with how many
     attributes it and its class have; an entry of a dict or a list, and the code if it is a function; the others."""
     sizes = {id(parts): (parts, size) for read, parts, size in notes if read is len}
     codes = {id(f): (f, code) for read, f, code in notes if read is CODE}
-    objects, entries, others = groups = list[Any](), list[Any](), list[Note]()
+    objects, entries, others = groups = list[object](), list[object](), list[Note]()
     for read, place, there in notes:
         scope = getattr(read, "__self__", None)
         if read is value_at and place[1] == "__class__":
@@ -206,12 +207,12 @@ def group_notes(notes: list[Note]) -> tuple[list[Any], list[Any], list[Note]]:
     return groups
 
 
-def kind_of_object(x: Any) -> Any:
+def kind_of_object(x: Any) -> object:
     """What two arguments that are functions, objects, sets ... must have in common to be proved by one of them."""
     return x if isinstance(x, types.ModuleType) else proofs_of(x) if decides(x) else type(x)
 
 
-def mark_of(x: Any) -> Any:
+def mark_of(x: Any) -> object:
     """What decides in an object that a closure holds: a text or flag itself, the type of numbers, arrays and nodes, the
     code of a function that holds nothing, the marks of elements. None: more of the object has to be looked at."""
     kind = type(x)
@@ -226,7 +227,7 @@ def mark_of(x: Any) -> Any:
     return None if not is_function or x.__closure__ or x.__defaults__ or x.__kwdefaults__ or vars(x) else x.__code__
 
 
-def held_codes(f: Any, notes: list[Note]) -> tuple[Any, ...]:
+def held_codes(f: Any, notes: list[Note]) -> Values:
     """The code of a function and of those that it may call, and texts, flags and classes that may decide about its way:
     in its closure, defaults, attributes and globals, in containers, attributes, slots and methods of the user's objects
     and classes, in ``partial``. What can be another one later, in a notebook whose cells run again, is added to
@@ -276,7 +277,7 @@ def held_codes(f: Any, notes: list[Note]) -> tuple[Any, ...]:
     return tuple(found)
 
 
-def code_of(x: Any) -> Any:
+def code_of(x: object) -> Any:
     """What stands for an object, but for what is found in it: the code of a function, a class or a function in C
     itself, of others the class."""
     if type(x) is types.FunctionType:
@@ -287,12 +288,12 @@ def code_of(x: Any) -> Any:
     return x if is_one and not isinstance(x, FunctionOfFunction) else type(x)
 
 
-def decides(x: Any) -> bool:
+def decides(x: object) -> bool:
     """May it decide what a function does, or hold what does?"""
     return type(x) in WORDS or callable(x) or holds(x)
 
 
-def holds(x: Any) -> bool:
+def holds(x: object) -> bool:
     """Is it a container, a dataclass or a user's object, in which functions may be, or another object that has
     one of the user's functions in an attribute?"""
     kind = type(x)
@@ -396,12 +397,12 @@ def words_in(code: types.CodeType) -> frozenset[str]:
     return names_in(code).union([x for x in found if type(x) is str])
 
 
-def same_object(x: Any) -> Any:
+def same_object(x: object) -> object:
     """What cannot be another one."""
     return x
 
 
-def checked_run(run: Run, *roots: Any, leaves: Sequence[Any] = ()) -> Any:
+def checked_run(run: Run, *roots: object, leaves: Sequence[object] = ()) -> Any:
     """The result of ``run()``, called first and as it is. Raises LostGradientError if numbers reach it past us.
 
     It runs once more, from the state that the first call found, with other numbers in the memory of nodes. Afterwards
@@ -563,7 +564,7 @@ def run_with_inner(run: Run) -> tuple[Any, dict[int, list[Any]]]:
         INNER.reset(before)
 
 
-def keeps_history(found: list[Any], f: Any, args: Sequence[Any], options: dict[str, Any]) -> bool:
+def keeps_history(found: list[Any], f: Any, args: Sequence[Any], options: ByName) -> bool:
     """Is all of the history in ``found``, the numbers that ``f(*args, **options)`` has returned? It is called once more
     for each kind of arguments, and sees other numbers in the memory of nodes, also of those that it captures."""
     if not (counts := counts_of(f, args, options, "a call")):
@@ -584,7 +585,7 @@ def keeps_history(found: list[Any], f: Any, args: Sequence[Any], options: dict[s
     return True
 
 
-def check_captured(found: Any, f: Any, args: Sequence[Any], options: dict[str, Any]) -> None:
+def check_captured(found: Any, f: Any, args: Sequence[Any], options: ByName) -> None:
     """Raise LostGradientError if a user's function that gets plain arrays reads numbers of nodes that it captures."""
     if "captured" in (proofs := proofs_of(f)):
         return
@@ -637,27 +638,27 @@ def is_choice(near: list[Any] | None, found: list[Any] | None, right: Any) -> bo
     ])  # fmt: skip
 
 
-def noted_runs(again: Callable[..., Any]) -> tuple[list[Any], list[Any]]:
+def noted_runs(again: AnyFunction) -> tuple[Operations, Operations]:
     """The operations of two runs, the second with other numbers in memory, each with what it has read."""
-    runs: tuple[list[Any], list[Any]] = [], []
+    runs: tuple[Operations, Operations] = [], []
     for shadow, run in zip((TRUE, OTHER), runs, strict=True):
         with contextlib.suppress(Exception):  # later calls of transforms keep no places
             again(shadow, keep=sys.maxsize, listeners=(functools.partial(note_operation, run),), source=True)
     return runs
 
 
-def is_reordered(*runs: list[Any]) -> bool:
+def is_reordered(*runs: Operations) -> bool:
     """Do the operations of two runs compute with the same numbers from outside, in whatever order? Elements of a set
     come in another one each time, which changes the last bits of their sum."""
 
-    def outside(run: list[Any]) -> Counter[Any]:
+    def outside(run: Operations) -> Counter[object]:
         given = [(record.rule.name, zip_longest(read, record.parents)) for record, read in run]  # with options
         return Counter([(name, x) for name, pairs in given for x, parent in pairs if not isinstance(parent, Record)])
 
     return outside(runs[0]) == outside(runs[1])
 
 
-def message(*runs: list[Any]) -> str:
+def message(*runs: Operations) -> str:
     """The message, with what computes first with numbers that differ between two runs."""
     cause = PAST_US
     for (record, one), (_, other) in zip(*runs, strict=False):
@@ -670,7 +671,7 @@ def message(*runs: list[Any]) -> str:
     return f"numbers of nodes reach the result without a gradient: {cause}"
 
 
-def note_operation(notes: list[Any], node: Any) -> None:
+def note_operation(notes: Operations, node: NodeRole) -> None:
     """Note the record of an operation, and what it has read."""
     notes.append((record := current_record(node), operands_read(record)))
 
@@ -690,12 +691,12 @@ def numbers_with_gradient(z: Any, unused: bool | None = None) -> list[Any]:
     return [np.array(on_host(value_of(x))) for x in live]
 
 
-def records_of(z: Any) -> set[Any]:
+def records_of(z: object) -> set[Source]:
     """The records from which the results were computed."""
     return {r for x in pytree.tree_leaves(z) if (root := gradient_target(x)) is not None for r in ancestors(root)}
 
 
-def size_of_graph(z: Any) -> int:
+def size_of_graph(z: object) -> int:
     """The bytes that are kept for the way back from the results; views and data count in full."""
     saved = {id(x): x for r in records_of(z) for x in getattr(r, "saved", ())}
     return sum([getattr(x, "nbytes", 0) for x in saved.values() if not isinstance(x, type)])

@@ -8,8 +8,8 @@ autograd know by these names.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from typing import Any, TypeVar, Unpack, overload
+from collections.abc import Callable, Sequence
+from typing import Any, Unpack, overload
 
 import numpy as np
 
@@ -17,10 +17,11 @@ from ..base import pytree
 from ..base.errors import SeedError
 from ..base.modes import modes, switched
 from ..base.transformed import FunctionOfFunction
+from ..base.types import T
 from ..extending.joint import one_root
 from ..nodes.grads import as_gradient_like, check_numbers
 from ..nodes.nodes import Operation, Variable, gradient_target, operation_from, value_of
-from ..table.shapes import as_array, is_on_host
+from ..table.shapes import AnyFunction, Array, ByName, Values, as_array, is_on_host
 from .evaluation import Trace, Unused, copy_numbers, have_history, parameters_of
 from .forward_pass import ForwardPass, number_leaves
 from .gradient import grad
@@ -28,12 +29,9 @@ from .gradient import grad
 # ---------------------------------------------------------------- vjp, jvp, linearize, linear_transpose, hvp
 
 PLAIN_NODES = (Variable, Operation)  # on NumPy's arrays
-T = TypeVar("T")
 
 
-def vjp(
-    f: Callable[..., Any], *primals: Any, allow_unused: bool = False
-) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
+def vjp(f: AnyFunction, *primals: Any, allow_unused: bool = False) -> tuple[Any, Callable[[Any], Values]]:
     """The value of ``f(*primals)``, and its pullback: the function that takes dL/d(value) to dL/d(primals).
 
     primals : arrays, numbers, or nested containers of them. The value may be a container of arrays as well.
@@ -52,7 +50,7 @@ def vjp(
     roots = number_leaves(trace.z)
     trace.checked_reach(roots, allow_unused)
 
-    def pullback(cotangent: Any) -> tuple[Any, ...]:
+    def pullback(cotangent: Any) -> Values:
         seeds = match_leaves(cotangent, trace.z, "cotangent", "value")
         nested = is_differentiated(trace, seeds)
         return trace.to_user_tree(sent_back(trace, roots, seeds, nested), nested)
@@ -60,12 +58,12 @@ def vjp(
     return trace.detach_results(trace.z), pullback
 
 
-def is_differentiated(trace: Trace, vectors: list[Any]) -> bool:
+def is_differentiated(trace: Trace, vectors: list[Array]) -> bool:
     """May what a pass makes of these vectors be differentiated?"""
     return modes().recording and (trace.nested or modes().depth > 0 or have_history(vectors))
 
 
-def jvp(f: Callable[..., Any], primals: Any, tangents: Any, *, allow_unused: bool = False) -> tuple[Any, Any]:
+def jvp(f: AnyFunction, primals: Any, tangents: Any, *, allow_unused: bool = False) -> tuple[Any, Any]:
     """The value of ``f`` and its derivative in a direction: how much it changes if the primals change by the tangents.
 
     primals : a tuple of the arguments; anything else is the one argument.
@@ -88,12 +86,12 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any, *, allow_unused: boo
     return trace.detach_results(trace.z), tangents_of_results(trace, found, trace.nested)
 
 
-def in_tuples(primals: Any, vectors: Any) -> tuple[tuple[Any, ...], Any]:
+def in_tuples(primals: Any, vectors: Any) -> tuple[Values, Any]:
     """The arguments, and one vector for each; anything but a tuple is the one argument."""
     return (primals, vectors) if isinstance(primals, tuple) else ((primals,), (vectors,))
 
 
-def linearize(f: Callable[..., Any], *primals: Any, allow_unused: bool = False) -> tuple[Any, Callable[..., Any]]:
+def linearize(f: AnyFunction, *primals: Any, allow_unused: bool = False) -> tuple[Any, AnyFunction]:
     """The value of ``f(*primals)``, and its derivative there as a linear function, which maps tangents to the tangent
     of the value. f itself runs once, however often that function is called.
 
@@ -115,7 +113,7 @@ def linearize(f: Callable[..., Any], *primals: Any, allow_unused: bool = False) 
     return trace.detach_results(trace.z), pushforward
 
 
-def linear_transpose(f: Callable[..., Any], *primals: Any) -> Callable[[Any], tuple[Any, ...]]:
+def linear_transpose(f: AnyFunction, *primals: Any) -> Callable[[Any], Values]:
     """The transpose of a linear function: it maps arrays shaped like the value to arrays shaped like the arguments.
 
     primals : arrays, numbers, or nested containers of them. Only shapes and dtypes count, since a linear function has
@@ -144,14 +142,14 @@ def linear_transpose(f: Callable[..., Any], *primals: Any) -> Callable[[Any], tu
                 f"they differ by {off:.3g} and {odd:.3g}"
             )
 
-    def transposed(cotangent: Any) -> tuple[Any, ...]:
+    def transposed(cotangent: Any) -> Values:
         sent = pullback(pytree.tree_map(conjugate, cotangent))
         return tuple([pytree.tree_map(conjugate, tree) for tree in sent])
 
     return transposed
 
 
-def random_like(rng: np.random.Generator, x: Any) -> Any:
+def random_like(rng: np.random.Generator, x: Array) -> Array:
     """A leaf replaced by random numbers; leaves that are not numbers stay."""
     if not pytree.is_number(x):
         return x
@@ -160,16 +158,16 @@ def random_like(rng: np.random.Generator, x: Any) -> Any:
     return np.asarray(drawn, dtype if dtype.kind in "fc" else float)
 
 
-def conjugate(x: Any) -> Any:
+def conjugate(x: Array) -> Array:
     """The conjugate of complex numbers; anything else as it is."""
     return np.conjugate(x) if getattr(x, "dtype", None) is not None and x.dtype.kind == "c" else x
 
 
 @overload
-def hvp(f: Callable[..., Any], primals: np.ndarray | complex, vectors: Any, **how: Unpack[Unused]) -> np.ndarray: ...
+def hvp(f: AnyFunction, primals: np.ndarray | complex, vectors: Any, **how: Unpack[Unused]) -> np.ndarray: ...
 @overload
-def hvp(f: Callable[..., Any], primals: T, vectors: Any, **how: Unpack[Unused]) -> T: ...
-def hvp(f: Callable[..., Any], primals: Any, vectors: Any, *, allow_unused: bool = False) -> Any:
+def hvp(f: AnyFunction, primals: T, vectors: Any, **how: Unpack[Unused]) -> T: ...
+def hvp(f: AnyFunction, primals: Any, vectors: Any, *, allow_unused: bool = False) -> Any:
     """The Hessian of a scalar function times a vector: how its gradient changes in that direction.
 
     primals : a tuple of the arguments; anything else is the one argument.
@@ -194,7 +192,7 @@ def tangents_of_results(trace: Trace, found: list[Any], nested: bool) -> Any:
     return pytree.tree_map(lambda z: next(ready) if pytree.is_number(z) else None, trace.z)
 
 
-def tangent_of(trace: Trace, z: Any, t: Any, nested: bool) -> Any:
+def tangent_of(trace: Trace, z: Array, t: Array | None, nested: bool) -> Array:
     """One of them; zeros where nothing moves."""
     if t is None:
         t = np.zeros_like(as_array(value_of(z)))
@@ -206,14 +204,14 @@ def tangent_of(trace: Trace, z: Any, t: Any, nested: bool) -> Any:
     return trace.keep_differentiable(from_outside[0], t) if from_outside else t
 
 
-def inner(a: Any, b: Any) -> Any:
+def inner(a: Array, b: Array) -> Array:
     """⟨a, b⟩; for complex arrays the real part of Σ conj(a) b, which fits gradients written as dL/da + i dL/db."""
     if b.dtype.kind == "c":
         return np.sum(np.real(np.conjugate(a) * b))
     return np.sum(a * b)
 
 
-def sent_back(trace: Trace, roots: list[Any], seeds: list[Any], nested: bool | None = None) -> list[Any]:
+def sent_back(trace: Trace, roots: list[Array], seeds: list[Array], nested: bool | None = None) -> list[Array]:
     """What these seeds, one for each root, send back together to the leaves of the trace."""
     reached = [(z, g) for z, g in zip(roots, seeds, strict=True) if trace.reaches(z)]
     root, seed = reached[0] if len(reached) == 1 else (None, None)
@@ -222,12 +220,12 @@ def sent_back(trace: Trace, roots: list[Any], seeds: list[Any], nested: bool | N
     return trace.gradients(root, seed, nested)
 
 
-def fits(g: Any, x: Any) -> bool:
+def fits(g: Array, x: Array) -> bool:
     """Is ``g`` an array that can be the tangent or cotangent of the node ``x`` unchanged? A "no" is not an error."""
     return type(g) is np.ndarray and type(x) in PLAIN_NODES and g.dtype is x.dtype and g.shape == x.shape
 
 
-def match_leaves(given: Any, like: Any, what: str, of: str) -> list[Any]:
+def match_leaves(given: object, like: object, what: str, of: str) -> list[Any]:
     """The leaves of ``given``, one per leaf of ``like`` that is a number, with its shape and dtype. (Its own arrays are
     not copied: nobody writes into them.)"""
     if type(given) is tuple is type(like) and len(given) == len(like) and all(map(fits, given, like)):
@@ -236,7 +234,7 @@ def match_leaves(given: Any, like: Any, what: str, of: str) -> list[Any]:
     if parts is None:
         raise SeedError(f"the {what}s do not have the containers of the {of}s: one {what} per {of}, nested alike")
     made: list[Any] = []
-    paths: Any = ()
+    paths: Sequence[str] = ()
     targets = pytree.tree_leaves(like)
     for k, (target, g) in enumerate(zip(targets, parts, strict=True)):
         if fits(g, target):
@@ -255,7 +253,7 @@ def match_leaves(given: Any, like: Any, what: str, of: str) -> list[Any]:
 # ---------------------------------------------------------------- names of HIPS autograd: ggnvp, multigrad
 
 
-def half_square(z: Any) -> Any:
+def half_square(z: Array) -> Array:
     """½ Σ |z|², over all leaves: its Hessian is the identity, and G = JᵀJ.
 
     >>> float(half_square([np.array([1.0, 2.0]), 1.0]))
@@ -267,15 +265,15 @@ def half_square(z: Any) -> Any:
 class Newton(Unused, total=False):
     """The options of ggnvp."""
 
-    loss: Callable[[Any], Any]
+    loss: Callable[[Any], Array]
 
 
 @overload
-def ggnvp(f: Callable[..., Any], primals: np.ndarray | complex, vectors: Any, **how: Unpack[Newton]) -> np.ndarray: ...
+def ggnvp(f: AnyFunction, primals: np.ndarray | complex, vectors: Any, **how: Unpack[Newton]) -> np.ndarray: ...
 @overload
-def ggnvp(f: Callable[..., Any], primals: T, vectors: Any, **how: Unpack[Newton]) -> T: ...
+def ggnvp(f: AnyFunction, primals: T, vectors: Any, **how: Unpack[Newton]) -> T: ...
 def ggnvp(
-    f: Callable[..., Any], primals: Any, vectors: Any, *, loss: Callable[[Any], Any] = half_square,
+    f: AnyFunction, primals: Any, vectors: Any, *, loss: Callable[[Any], Array] = half_square,
     allow_unused: bool = False,
 ) -> Any:  # fmt: skip
     """The generalised Gauss-Newton matrix of ``loss(f(primals))`` times a vector: Jᵀ H J v, J = ∂f, H the Hessian of
@@ -307,9 +305,7 @@ def ggnvp(
     return products if isinstance(primals, tuple) else products[0]
 
 
-def multigrad(
-    f: Callable[..., Any], argnums: Any = (0,), *, allow_unused: bool = False
-) -> Callable[..., tuple[Any, ...]]:
+def multigrad(f: AnyFunction, argnums: Any = (0,), *, allow_unused: bool = False) -> Callable[..., Values]:
     """The gradients with respect to several arguments, as a function that returns a tuple, also if it is one argument.
 
     argnums : positions or names, in a tuple or list. Otherwise as :func:`grad`, whose ``argnum`` may be a tuple as
@@ -322,7 +318,7 @@ def multigrad(
     return grad(f, choice, allow_unused=allow_unused)
 
 
-def multigrad_dict(f: Callable[..., Any], *, allow_unused: bool = False) -> Callable[..., dict[str, Any]]:
+def multigrad_dict(f: AnyFunction, *, allow_unused: bool = False) -> Callable[..., ByName]:
     """The gradients with respect to all arguments that hold numbers, as a function that returns a dict by name.
 
     Arguments that are left to their defaults count, too; arguments without numbers (text, None, a function) have no
@@ -343,15 +339,15 @@ def multigrad_dict(f: Callable[..., Any], *, allow_unused: bool = False) -> Call
 class GradientsByName(FunctionOfFunction):
     """The gradients of ``f`` as a dict, a function of the arguments of ``f``."""
 
-    def __call__(self, *args: Any, **options: Any) -> dict[str, Any]:
+    def __call__(self, *args: Any, **options: Any) -> ByName:
         """At these arguments."""
         bound = inspect.Signature(self.how["parameters"]).bind(*args, **options)
         bound.apply_defaults()
         given = {k: x for k, x in bound.arguments.items() if any(map(pytree.is_number, pytree.tree_leaves(x)))}
 
-        def of_dict(chosen: dict[str, Any]) -> Any:
+        def of_dict(chosen: ByName) -> Any:
             call = inspect.BoundArguments(bound.signature, {**bound.arguments, **chosen})
             return self.f(*call.args, **call.kwargs)
 
-        found: dict[str, Any] = grad(of_dict, allow_unused=self.how["allow_unused"])(given)
+        found: ByName = grad(of_dict, allow_unused=self.how["allow_unused"])(given)
         return found
