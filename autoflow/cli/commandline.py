@@ -24,7 +24,7 @@ import numpy as np
 from ..arrays import array
 from ..base.columns import aligned
 from ..base.errors import AutoflowError
-from ..nodes.nodes import Operation, Variable
+from ..nodes.nodes import AnyFunction, Operation, Variable
 from ..rules import RULES
 from ..table.table import COMPOSED
 
@@ -199,7 +199,7 @@ class Calculator:
             options[option.arg] = literal(option.value)
         return self.call_bounded(function, *[self.value(x) for x in args], **options)
 
-    def call_bounded(self, function: Callable[..., Any], *values: Value, **options: Any) -> Value:
+    def call_bounded(self, function: AnyFunction, *values: Value, **options: object) -> Value:
         """``function(*values)``, refused beforehand if the result would be too large."""
         if function is operator.pow and isinstance(values[1], float) and abs(values[1]) > EXPONENT:
             raise Refused(f"the exponent {values[1]:g} is too large: at most {EXPONENT}")
@@ -215,7 +215,7 @@ class Calculator:
         return float(result) if isinstance(result, np.floating) else result
 
 
-def attempt(function: Callable[..., Any], *values: Any, **options: Any) -> Any:
+def attempt(function: AnyFunction, *values: object, **options: object) -> Any:
     """``function(...)``; what NumPy objects to becomes a refusal with the first line of its message."""
     try:
         return function(*values, **options)

@@ -13,6 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from contextvars import copy_context
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
@@ -26,7 +27,7 @@ from ..base.numbering import now
 from ..base.process import Lock
 from ..base.transformed import FunctionOfFunction
 from ..nodes.cuts import note_constants, take_constants
-from ..nodes.nodes import Array, Node, gradient_target, value_of
+from ..nodes.nodes import Array, ByName, Node, Values, gradient_target, value_of
 from .matching import Nth, assembler, has_dtype, matcher
 from .report import PlanReport, count_phrase, profile_entry, random_input
 from .run.buffers import Reported
@@ -58,7 +59,7 @@ ANOTHER = object()  # the answer of a plan when a call needs another program
 ENGINES = {"numpy": "engine", "llvm": "llvm.native", "auto": "llvm.native", "jax": "jax.engine"}
 
 
-def engine_of(name: str) -> Any:
+def engine_of(name: str) -> ModuleType:
     """The engine, see ``engine.py``, imported at its first use."""
     if name not in ENGINES:
         raise ValueError(f'engine is "numpy", "llvm", "jax" or "auto", not {name!r}')
@@ -71,7 +72,7 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
     A copy, like an unpickled one, has the function and the options, but no recorded program.
     """
 
-    def __init__(self, f: Callable[P, R], how: dict[str, Any]) -> None:
+    def __init__(self, f: Callable[P, R], how: ByName) -> None:
         super().__init__(f, how)
         self.fallback, self.limit = how["fallback"], how["limit"]
         self.entries: OrderedDict[Any, Entry | CompileError | None] = OrderedDict()
@@ -84,7 +85,7 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
     def __call__(self: Compiled[P, Node], *args: P.args, **options: P.kwargs) -> np.ndarray: ...
     @overload
     def __call__(self, *args: P.args, **options: P.kwargs) -> R: ...
-    def __call__(self, *args: Any, **options: Any) -> Any:
+    def __call__(self, *args: object, **options: object) -> Any:
         entry = self.latest
         if entry is None or entry.unproved or options:
             return self.at_length(args, options)
@@ -96,7 +97,7 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
             return self.run_eagerly(args, options)
         return results if results is not ANOTHER else self.at_length(args, options)
 
-    def at_length(self, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    def at_length(self, args: Values, options: ByName) -> Any:
         """A call unlike the last one: look the program up, or record it."""
         leaves = pytree.tree_leaves([args, options])
         if wants_nodes(leaves):
@@ -126,7 +127,7 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
                 return self.run_eagerly(args, options)
         return self.compare(key, entry, args, options, results) if is_due else results
 
-    def look_up(self, key: Any, args: tuple[Any, ...], options: dict[str, Any], inside: Any = ()) -> Entry | None:
+    def look_up(self, key: Values, args: Values, options: ByName, inside: Any = ()) -> Entry | None:
         """The program for these arguments, recorded at the first such call; None if they run eagerly."""
         entry = self.entries.get(key)
         if isinstance(entry, CompileError):  # it was compared with eager code, and differed
@@ -138,7 +139,7 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
         self.entries.move_to_end(key)
         return entry
 
-    def compare(self, key: Any, entry: Entry, args: tuple[Any, ...], options: dict[str, Any], results: Any) -> Any:
+    def compare(self, key: Values, entry: Entry, args: Values, options: ByName, results: object) -> Any:
         """The results, if they are those of eager code for these arguments."""
         scale = max([size_of_numbers(x) for x in pytree.tree_leaves([args, options]) if is_array(x)], default=0.0)
         before = Snapshot(self.f, args, options)
@@ -160,12 +161,11 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
             entry.unproved = False  # equal zeros would say little
         return results
 
-    def run_eagerly(self, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    def run_eagerly(self, args: Values, options: ByName) -> Any:
         """The function's result as a program returns it: new arrays instead of nodes and NumPy's numbers."""
-        results = self.f(*args, **options)
-        return pytree.tree_map(lambda x: np.array(value_of(x)) if has_dtype(x) else x, results)
+        return pytree.tree_map(lambda x: np.array(value_of(x)) if has_dtype(x) else x, self.f(*args, **options))
 
-    def handle_failure(self, error: Exception, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    def handle_failure(self, error: Exception, args: Values, options: ByName) -> Any:
         """The function cannot be compiled, or recording it raised an error. Run it eagerly: an error that eager code
         raises, too, is the user's; any other is ours, and counts as a refusal."""
         if isinstance(error, CompileError) and not self.fallback:
@@ -185,7 +185,7 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
         """The name of the function in messages."""
         return getattr(self.f, "__name__", "function")
 
-    def record(self, key: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Entry | None:
+    def record(self, key: Values, args: Values, options: ByName) -> Entry | None:
         """Record the function for arguments like these; None if it has to run eagerly."""
         entry = None
         if self.entries.get(key) is not None:
@@ -212,7 +212,7 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
             self.entries.popitem(last=False)
         return entry
 
-    def plan(self, *args: Any, profile: bool = False) -> PlanReport:
+    def plan(self, *args: object, profile: bool = False) -> PlanReport:
         """What the last used program does, or the one for ``args``: calls, buffers, bytes, as a table and as a picture.
         ``profile``: also how long each call takes; without ``args`` it runs with random numbers. Raises CompileError if
         nothing has been recorded, or random numbers will not do.
@@ -237,7 +237,7 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
             return profile_entry(entry, [value_of(x) for x in pytree.tree_leaves(args) if is_array(x)] or None)
         return PlanReport(entry.free[-1])
 
-    def program(self, *args: Any) -> ProgramText:
+    def program(self, *args: object) -> ProgramText:
         """The recorded program for ``args``, or for arguments like those of the last recording: an object whose
         ``to_python()`` and ``to_javascript()`` write it as source that does not need autoflow.
 
@@ -269,7 +269,7 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
 class Entry:
     """A program for one signature, and plans for it: one per thread that is inside at the same time."""
 
-    def __init__(self, recorded: Recorded, args: tuple[Any, ...], options: dict[str, Any], how: dict[str, Any]) -> None:
+    def __init__(self, recorded: Recorded, args: Values, options: ByName, how: ByName) -> None:
         self.recorded, self.how = recorded, how
         self.program = recorded.program
         self.modes, self.switches = modes(), key_of_modes()
@@ -288,7 +288,7 @@ class Entry:
         self.free: list[Any] = [self.plan()]
         self.program.forget_samples()
 
-    def quick(self, args: tuple[Any, ...]) -> Any:
+    def quick(self, args: Values) -> Any:
         """The result for arguments like those of the recording; ``ANOTHER`` if this is not the program for them."""
         arrays: list[Array] = []
         if self.matches is None or not self.matches(args, arrays):
@@ -319,7 +319,7 @@ class Entry:
             return self.unproved
         return self.calls % verify == 0 or (self.calls < verify and self.calls & (self.calls - 1) == 0)
 
-    def run(self, arrays: Any) -> Any:
+    def run(self, arrays: object) -> Any:
         """The results for these inputs, in the containers that the function returned. Raises Reported if NumPy would
         report something that the caller does not ignore."""
         try:
@@ -345,7 +345,7 @@ def wants_nodes(leaves: list[Any]) -> bool:
     return bool(inside or (m.recording and any([gradient_target(x) is not None for x in leaves])))
 
 
-def size_of_numbers(x: Any) -> float:
+def size_of_numbers(x: Array) -> float:
     """The largest finite number of an array, in size."""
     x = np.asarray(value_of(x))
     if x.dtype.kind not in "fciub":
@@ -354,7 +354,7 @@ def size_of_numbers(x: Any) -> float:
     return float(np.max(x, initial=0, where=np.isfinite(x)))
 
 
-def check_equal(eager: Any, ours: Any, name: str, accuracy: float = 1e-10, scale: float = 0.0) -> None:
+def check_equal(eager: object, ours: object, name: str, accuracy: float = 1e-10, scale: float = 0.0) -> None:
     """Raise CompileError unless both results are equal: to ``accuracy``, relative to the largest number in an array or,
     since large ones may cancel, to ``scale``."""
     one, other = pytree.tree_leaves(eager), pytree.tree_leaves(ours)
@@ -450,7 +450,7 @@ def compile(
         raise ValueError(f'verify is "second", True, False or a positive integer, not {verify!r}')
     if checkpointing not in (None, "balanced"):
         raise ValueError(f'checkpointing is None or "balanced", not {checkpointing!r}')
-    how: dict[str, Any] = {
+    how: ByName = {
         "checkpointing": checkpointing, "watch": watch, "engine": engine, "fallback": fallback, "verify": verify,
         "limit": limit,
     }  # fmt: skip

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..base.types import ByName
 from .passes import drop_copies, join, recompute, tile_program
 from .program import Program
 from .run.buffers import Plan
@@ -24,7 +25,7 @@ from .run.scalars import Slots, of_numbers
 from .run.tiles import Improve
 
 
-def options(how: dict[str, Any]) -> dict[str, Any]:
+def options(how: ByName) -> dict[str, Any]:
     """Raise ValueError for options of other engines."""
     for name in ("cache", "own_functions"):
         if how[name]:
@@ -32,9 +33,7 @@ def options(how: dict[str, Any]) -> dict[str, Any]:
     return {}
 
 
-def prepare(
-    program: Program, how: dict[str, Any], improve: Improve = lambda program, targets: targets
-) -> Callable[[], Any]:
+def prepare(program: Program, how: ByName, improve: Improve = lambda program, targets: targets) -> Callable[[], Any]:
     """Prepare a program of NumPy calls, in blocks where arrays are large. ``improve``: a further pass over each
     block."""
     drop_copies(program)

@@ -23,7 +23,7 @@ import numpy as np
 from ..base import pytree
 from ..base.errors import CompileError
 from ..base.transformed import FunctionOfFunction
-from ..base.types import Array as Array
+from ..base.types import AnyFunction as AnyFunction, Array as Array, ByName as ByName, Values as Values
 from ..nodes.versions import is_writeable
 
 # ---------------------------------------------------------------- values: arrays that will be computed
@@ -87,7 +87,7 @@ class Value:
             self._weak = ref(sample)
         return sample
 
-    def compute(self, *arrays: Any) -> Any:
+    def compute(self, *arrays: Any) -> Array:
         """What NumPy computes for these operands."""
         if self.kind == REDUCE:
             return self.function.reduce(arrays[0], self.options[0], keepdims=self.options[1])
@@ -119,19 +119,19 @@ class Value:
         return f"<{self.name} {self.dtype} {self.shape}>"
 
 
-def behind_views(x: Any, inside: Container[Value] = ()) -> Any:
+def behind_views(x: object, inside: Container[Value] = ()) -> Any:
     """The base of a view, through all views that are not ``inside``; anything else as it is."""
     while isinstance(x, Value) and x.kind == VIEW and x not in inside:
         x = x.args[0]
     return x
 
 
-def describe_value(x: Any) -> tuple[Any, Any]:
+def describe_value(x: object) -> tuple[Any, Any]:
     """Shape and dtype; for a Python number its class."""
     return getattr(x, "shape", ()), getattr(x, "dtype", type(x))
 
 
-def layout_of(sample: Any) -> tuple[int, ...] | None:
+def layout_of(sample: object) -> tuple[int, ...] | None:
     """The order of the axes in memory, None for C order. Sums add in that order, so it decides their last bits."""
     if type(sample) is not np.ndarray or sample.flags.c_contiguous or sample.ndim < 2:
         return None
@@ -255,7 +255,7 @@ def dict_matcher(keys: list[Any], inside: Matcher | None) -> Matcher | None:
     return fits
 
 
-def check_result(tree: Any, arguments: Any) -> None:
+def check_result(tree: object, arguments: object) -> None:
     """Raise CompileError for a result that all calls would share and that can be changed.
 
     Arrays and containers are made anew at every call. Numbers, text, functions and classes cannot be changed, or are
@@ -279,7 +279,7 @@ def check_result(tree: Any, arguments: Any) -> None:
             )
 
 
-def has_dtype(x: Any) -> bool:
+def has_dtype(x: object) -> bool:
     """Is it an array of some library, or a number of its type?"""
     return isinstance(getattr(x, "dtype", None), np.dtype)
 

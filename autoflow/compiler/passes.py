@@ -136,7 +136,7 @@ class Joiner:
         if len(joined) < len(terms):
             self.new[root] = add_all(joined, root)
 
-    def kind_of_term(self, x: Value) -> Any:
+    def kind_of_term(self, x: Value) -> tuple[object, ...] | None:
         """Terms of one kind can be joined; None for those that cannot."""
         if self.uses[x] != 1 or x.dtype is None or x.dtype.kind != "f":
             return None
@@ -434,5 +434,4 @@ def is_threaded(v: Value) -> bool:
 def bound_by_products(members: list[Value]) -> bool:
     """Do products take most of the time? Then it is better that they see all rows at once."""
     flops = sum([2 * math.prod(v.shape) * v.args[0].shape[1] for v in members if v.kind == PRODUCT])
-    elements = sum([math.prod(v.args[0].shape) for v in members if v.kind in (UFUNC, REDUCE)])
-    return flops > FLOPS * elements
+    return flops > FLOPS * sum([math.prod(v.args[0].shape) for v in members if v.kind in (UFUNC, REDUCE)])

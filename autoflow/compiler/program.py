@@ -26,6 +26,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from ..base.groups import in_order
+from ..table.shapes import AnyFunction, Axis
 from .matching import CALL, CAPTURED, CONSTANT, INPUT, ITEM, PRODUCT, REDUCE, UFUNC, VIEW, Array, Value, layout_of
 
 # ---------------------------------------------------------------- programs: values in order, each made once
@@ -54,7 +55,7 @@ class Program:
         self.lines: Any = None  # where values come from, if it is to be written as text
         self.made: dict[Any, Value] = {}  # what is computed -> the value: equal calls are made once
 
-    def add(self, value: Value, key: Any = None) -> Value:
+    def add(self, value: Value, key: object = None) -> Value:
         """Number a new value, and remember it under ``key``."""
         self.count += 1
         value.number = self.count
@@ -100,7 +101,7 @@ class Program:
             self.made[key] = found
         return found
 
-    def reduce(self, function: np.ufunc, x: Value, axis: Any, keepdims: bool) -> Value:
+    def reduce(self, function: np.ufunc, x: Value, axis: Axis, keepdims: bool) -> Value:
         """``function.reduce(x, axis, keepdims=keepdims)``; ``axis``: None, or a number, or several."""
         axes = axes_of(axis, len(x.shape))
         key = REDUCE, function, x.number, axes, keepdims
@@ -158,7 +159,7 @@ class Program:
     # -- everything else
 
     def call(
-        self, function: Callable[..., Any], args: Iterable[Value], options: Any, key: Any = None,
+        self, function: AnyFunction, args: Iterable[Value], options: object, key: object = None,
         held: frozenset[int] = frozenset(),
     ) -> Value:  # fmt: skip
         """``function(*args)``, any function of arrays. ``key``: what it computes, if calls may be shared. ``held``:
@@ -219,7 +220,7 @@ class Program:
         self.made.clear()
 
 
-def with_numbers(function: Callable[..., Any], take: dict[int, Callable[[Any], Any]]) -> Callable[..., Any]:
+def with_numbers(function: AnyFunction, take: dict[int, Callable[[Any], Any]]) -> AnyFunction:
     """``function``, called with NumPy's numbers or with 0-d arrays, as in eager code: their methods and last bits may
     differ. ``take``: by place, the function that makes one or the other of an array."""
 
@@ -245,8 +246,8 @@ def sort_values(outputs: Iterable[Value]) -> list[Value]:
 
 
 def new_value(
-    kind: str, function: Any, args: tuple[Value, ...], options: Any, shape: tuple[int, ...], number: float,
-    like: Any = (),
+    kind: str, function: object, args: tuple[Value, ...], options: object, shape: tuple[int, ...], number: float,
+    like: object = (),
 ) -> Value:  # fmt: skip
     """A new value, to be computed at the time ``number``. ``like``: a value with its dtype and order of axes, or the
     dtype alone; by default the dtype is that of its first operand."""
@@ -300,13 +301,13 @@ def rebuild_outputs(outputs: list[Value], new: dict[Value, Value]) -> list[Value
 # ---------------------------------------------------------------- simpler values with the same bits
 
 
-def commutes(f: Any, x: Value, y: Value) -> bool:
+def commutes(f: object, x: Value, y: Value) -> bool:
     """f(x, y) = f(y, x)? Then the operands are put in one order, so that equal calls are recognised. (Not for complex
     numbers: each product is a sum of two, and the processor rounds only one of them. Texts are joined.)"""
     return f in (np.add, np.multiply) and all([v.dtype is None or v.dtype.kind in "biuf" for v in (x, y)])
 
 
-def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
+def axes_of(axis: Axis, ndim: int) -> tuple[int, ...]:
     """Sorted, non-negative; None means all. Raises NumPy's error for axes that are not there.
 
     >>> axes_of(None, 2), axes_of(-1, 2), axes_of((1, 0), 2)
@@ -332,7 +333,7 @@ def unspread(x: Value) -> Value:
     return x.args[0] if x.kind == "view" and x.options[0] == "broadcast" else x
 
 
-def simpler(p: Program, f: Any, args: tuple[Value, ...], sample: Any) -> Value | None:
+def simpler(p: Program, f: np.ufunc, args: tuple[Value, ...], sample: Array) -> Value | None:
     """A cheaper value with the bits of ``f(*args)``; None if none is known."""
     kinds = {*map(kind_of, args)}
     if kinds == {CONSTANT}:
@@ -349,7 +350,7 @@ def simpler(p: Program, f: Any, args: tuple[Value, ...], sample: Any) -> Value |
     return by_rule if by_rule is not None and same_kind(by_rule, sample) else None
 
 
-def same_kind(x: Value, sample: Any) -> bool:
+def same_kind(x: Value, sample: Array) -> bool:
     """Does x have the shape and dtype of the sample, and its order of axes in memory, in which sums add? If 0-d: are
     both arrays, or both numbers?"""
     if not sample.shape and isinstance(x.sample, np.ndarray) is not isinstance(sample, np.ndarray):

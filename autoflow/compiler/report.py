@@ -23,7 +23,7 @@ import numpy as np
 from ..base.columns import aligned
 from ..base.errors import CompileError
 from ..base.modes import modes
-from .matching import CAPTURED, CONSTANT, INPUT, Array, Value, behind_views
+from .matching import CAPTURED, CONSTANT, INPUT, AnyFunction, Array, Value, behind_views
 from .run.buffers import Plan, shape_buffer
 
 # ---------------------------------------------------------------- the plan: a table, and a picture of its memory
@@ -76,7 +76,7 @@ class PlanReport:
             x = x.args[0]
         return self.names[x] or x.name
 
-    def buffer_of(self, out: Any) -> int | None:
+    def buffer_of(self, out: object) -> int | None:
         """The number of the buffer that an array lies in."""
         return next((k for k, b in enumerate(self.buffers) if out is not None and np.may_share_memory(b, out)), None)
 
@@ -177,10 +177,10 @@ clock = time.perf_counter
 class Timer:
     """A call of a plan, and the shortest time that it has taken."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: AnyFunction) -> None:
         self.function, self.best = function, math.inf
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: object) -> Any:
         start = clock()
         result = self.function(*args)
         self.best = min(self.best, clock() - start)

@@ -7,6 +7,7 @@ equal. So numbers and text are compared by type and value, and everything else b
 from __future__ import annotations
 
 import types
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ class Same:
 
     __slots__ = ("x",)
 
-    def __init__(self, x: Any) -> None:
+    def __init__(self, x: object) -> None:
         self.x = x
 
     def __eq__(self, other: object) -> bool:
@@ -36,18 +37,18 @@ class Same:
         return id(self.x)
 
 
-def is_array(x: Any) -> bool:
+def is_array(x: object) -> bool:
     """Is this leaf an input of the program? Arrays are, and NumPy's numbers; Python's numbers are part of it."""
     return (isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind in "fciub") or isinstance(x, NodeRole)
 
 
-def key_of_modes() -> Any:
+def key_of_modes() -> Hashable:
     """The switches that decide what is computed."""
     m = modes()
     return m.recording, m.depth, m.autocast, m.safe_masking, m.anomaly, bool(m.listeners), m.max_bytes, m.repeating != 0
 
 
-def signature(args: Any, options: Any, leaves: list[Any]) -> Any:
+def signature(args: object, options: object, leaves: list[Any]) -> tuple[Hashable, ...]:
     """Equal for calls that share a program."""
     parts: list[Any] = []
     arrays = []
@@ -65,7 +66,7 @@ def signature(args: Any, options: Any, leaves: list[Any]) -> Any:
     return shape_of(args), shape_of(options), tuple(parts), key_of_modes(), aliases(arrays)
 
 
-def key_of(x: Any) -> Any:
+def key_of(x: Any) -> Hashable:
     """The key of an argument that is not an array, or of a dict's key: by type and value if it is a number or text,
     else by identity.
 
@@ -95,7 +96,7 @@ def key_of(x: Any) -> Any:
     return Same(x)
 
 
-def shape_of(tree: Any) -> Any:
+def shape_of(tree: object) -> object:
     """The classes of the containers, the keys of dicts and fields of others, and attributes that are none of these."""
     if not pytree.is_container(tree):
         return None

@@ -26,8 +26,9 @@ import numpy as np
 from ..base.errors import StaleValueError
 from ..base.modes import listening
 from ..cli.checking import find_program, log_runs, run_as_main
-from ..nodes.cuts import cut_of
-from ..nodes.nodes import current_record
+from ..nodes.cuts import Cut, cut_of
+from ..nodes.nodes import Node, current_record
+from ..nodes.records import Record
 from ..program.source import find, taken_out
 from .passes import Chart, GradientFlow, watching
 
@@ -67,7 +68,7 @@ class Coverage:
     order: list[Key | None] = field(default_factory=list)  # the line of each operation
     passes: list[Chart] = field(default_factory=list)  # those that are running, and the last one
 
-    def add(self, x: Any, state: str, operand: int | None = None) -> Key | None:
+    def add(self, x: Record | Cut, state: str, operand: int | None = None) -> Key | None:
         """Note a state of the line of a record, or of what cut a history; returns the line."""
         place = getattr(x, "place", None) or getattr(x, "code", None)
         code = getattr(place, "code", place)
@@ -78,7 +79,7 @@ class Coverage:
         self.lines.setdefault(key, {}).setdefault(state, set()).add((id(code), x.last, operand))
         return key
 
-    def listen(self, node: Any) -> None:
+    def listen(self, node: Node) -> None:
         """An operation was recorded."""
         record = current_record(node)
         self.order.append(key := self.add(record, "recorded"))

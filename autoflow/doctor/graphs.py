@@ -10,6 +10,7 @@ import ast
 import math
 from collections import Counter
 from collections.abc import Container, Iterator, Sequence
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from ..base.errors import StaleValueError
 from ..base.groups import grouped
 from ..base.modes import switched
 from ..nodes.cuts import cuts_among, explain, taken_by
-from ..nodes.nodes import NodeRole, VariableRole, gradient_target, value_of
+from ..nodes.nodes import Array, NodeRole, VariableRole, gradient_target, value_of
 from ..nodes.records import Record, ancestors
 from ..nodes.versions import FreedArray, writer_since
 from ..program.names import Naming
@@ -62,7 +63,7 @@ LEAST_STEPS = 5  # of a loop, or layers
 RANGE = 1e6  # a factor between the first and the last gradient of a chain that is too large
 
 
-def diagnose_node(node: Any, *wanted: Any) -> Diagnosis:
+def diagnose_node(node: Any, *wanted: object) -> Diagnosis:
     """What is wrong with the gradients of ``node``: ``loss.diagnose()``.
 
     wanted : Variables that should get a gradient; those that get none are explained.
@@ -92,19 +93,19 @@ def examine(chart: Chart, examinations: Sequence[Any] = ()) -> list[Finding]:
     return [x for examination in examinations or EXAMINATIONS for x in examination(chart)]
 
 
-def no_history(node: Any, last: Any = None, codes: Sequence[Any] = ()) -> Finding:
+def no_history(node: object, last: Record | None = None, codes: Sequence[CodeType] = ()) -> Finding:
     """Why nothing flows to a result. ``last``: the operation that was recorded last, in a run of functions."""
     if isinstance(node, NodeRole):
         name = getattr(node, "_name", None) or "the result"
         return Finding("no history", f"no gradient flows to {name}: {explain(node) or 'it is a Constant'}")
     what = f"the result is not a node but {type(node).__name__}" if node is not None else "backward() starts at a leaf"
     found = expression_of(last)
-    cause = taken_by(code_of(last) if found else None, *codes)
+    cause = taken_by(code_of(last) if found and last is not None else None, *codes)
     text = f"{what}: {cause or (NO_NODE if last is None and codes else LEFT)}"
     return Finding("no history", text, "", found.place if found and not cause else None)
 
 
-def unreached(chart: Chart, wanted: Sequence[Any], used: Container[int] = (), *codes: Any) -> Iterator[Finding]:
+def unreached(chart: Chart, wanted: Sequence[Any], used: Container[int] = (), *codes: CodeType) -> Iterator[Finding]:
     """Variables that should get a gradient and are not in the graph, by the reason. ``used``: the ids of those that
     some operation has used, in the run of functions with these codes."""
     reached, reasons = {id(x) for x in chart.nodes}, dict[str, list[Any]]()
@@ -117,7 +118,7 @@ def unreached(chart: Chart, wanted: Sequence[Any], used: Container[int] = (), *c
         yield Finding("unreached", text.replace("{it}", it), "", place_of(xs[0]))
 
 
-def place_of(x: Any) -> Place | None:
+def place_of(x: object) -> Place | None:
     """Where a Variable was made."""
     return Naming([x]).place(x)
 
@@ -148,7 +149,7 @@ def bad_value(chart: Chart, r: Record) -> Finding:
     if r.dtype == np.float16:
         advice = f"{r.dtype} ends at {np.finfo(r.dtype).max:.3g}: compute in a wider dtype"
     for k in range(len(r.parents)):
-        if wrong := first_bad(operand := value_of_saved(r, k)):
+        if (operand := value_of_saved(r, k)) is not None and (wrong := first_bad(operand)):
             text, advice = f"{chart.operand(r, k)} is already {wrong}, before {r.rule.name}", ""
             found = np.ravel(operand)[~np.isfinite(np.ravel(operand))][0]
     return chart.finding("nan value" if np.isnan(found) else "infinite value", r, text, advice, index=list(index))
@@ -166,7 +167,7 @@ def bad_slope(chart: Chart, flow: GradientFlow) -> Finding:
     return chart.finding("infinite slope", r, text, ADVICE.get(r.rule.name, ""), index=list(index))
 
 
-def value_of_saved(record: Record, k: int) -> Any:
+def value_of_saved(record: Record, k: int) -> Array | None:
     """The value of an operand, if it is still in memory and unchanged."""
     value = v.reference() if isinstance(v := record.saved[k], FreedArray) else v
     is_here = isinstance(value, (np.ndarray, np.generic, int, float, complex))
@@ -295,9 +296,10 @@ def examine_layers(chart: Chart) -> Iterator[Finding]:
     uses = Counter([id(p) for r in chart.records for p in r.parents])
     found = {id(r): (x, units) for r, _, x, units in layers(chart)}
     for r, k, x, units in layers(chart):
-        biased = through(r.parents[1 - k])
-        below = next((p for p in biased.parents if id(p) in found), None) if biased is not None else None
-        if below is not None and biased.rule.name == "add" and uses[id(biased)] == uses[id(below)] == 1:
+        if (biased := through(r.parents[1 - k])) is None or biased.rule.name != "add":
+            continue
+        below = next((p for p in biased.parents if id(p) in found), None)
+        if below is not None and uses[id(biased)] == uses[id(below)] == 1:
             first, own = found[id(below)]
             width, inputs = first.shape[own], first.shape[-1 - own]
             is_apart = any([id(x) in p.sums and id(first) not in p.sums for p in chart.others])  # another network's
@@ -308,7 +310,7 @@ def examine_layers(chart: Chart) -> Iterator[Finding]:
                 yield chart.finding("linear", r, text, "Put a function between them: np.tanh, af.nn.relu")
 
 
-def squashing(x: Any) -> str:
+def squashing(x: Record) -> str:
     """The function that has made a record; softmax and sigmoid also where they are written out."""
     if x.rule.name == "divide" and isinstance(below := x.parents[1], Record) and below.rule.name in ("sum", "add"):
         parts = [p for p in (*x.parents[:1], *below.parents) if p is not None]
@@ -319,7 +321,7 @@ def squashing(x: Any) -> str:
     return str(x.rule.name)
 
 
-def taken_scores(r: Record) -> Any:
+def taken_scores(r: Record) -> Record | None:
     """The record whose result a loss, a softmax or a sigmoid takes as scores."""
     if squashing(r) == r.rule.name:
         return through(next(iter([p for p in r.parents if isinstance(p, Record)]), None), "negative")
@@ -332,7 +334,7 @@ def axis_of(x: Record) -> Any:
     return (x.parents[1] if x.rule.name == "divide" else x).saved[1]
 
 
-def through(x: Any, *names: str) -> Any:
+def through(x: object, *names: str) -> Record | None:
     """The first record below records of these rules, along their first operands that are nodes; None without one."""
     while isinstance(x, Record) and x.rule.name in names:
         x = x.parents[x.parents[0] is None]
@@ -383,12 +385,14 @@ def is_likelihood(chart: Chart, r: Record) -> bool:
         given = {id(p): p for x in inside for p in x.parents if p is not None}
         names = {chart.name(p).rstrip("₀₁₂₃₄₅₆₇₈₉") for key, p in given.items() if key not in map(id, inside)}
         return bool(found.node.args) and names.isdisjoint(map(written, paths_in(found.node.args[0])))
-    x, way = r, list[str]()
+    x: Record | None = r
+    way = list[str]()
     while x is not None and (x.rule.name in ("log", *CHOICES) or any([is_mask(x, v) for v in x.saved])):
         way.append("log" if x.rule.name == "log" else "choice")
         x = through(x.parents[x.parents[0] is None], "add", "clip", "maximum")  # np.log(p + 1e-12)
     name = squashing(x) if x is not None else ""
-    if name == "subtract" and getattr(through(x.parents[1], "log"), "rule", x.rule).name in ("sum", "logsumexp"):
+    below = through(x.parents[1], "log") if x is not None and name == "subtract" else None
+    if below is not None and below.rule.name in ("sum", "logsumexp"):
         name = "log_softmax"
     return sorted(way) == ["choice", "log"][: 1 + (name != "log_softmax")] and name in ("log_softmax", *PROBABILITIES)
 

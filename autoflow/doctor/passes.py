@@ -57,7 +57,7 @@ class GradientFlow:
     dead: tuple[int, int] | None = None  # columns in which none has, and the number of columns
     factors: dict[int, Any] = field(default_factory=dict)  # of a product that sent only 0: the largest other factor
 
-    def note(self, k: int, g: Any, sent: Any, saved: Any, sums: dict[int, Any]) -> None:
+    def note(self, k: int, g: object, sent: object, saved: Any, sums: dict[int, Any]) -> None:
         """Note the gradient sent to operand ``k``, and add it up if that is a Variable."""
         parent = self.record.parents[k]
         if not isinstance(parent, Record):
@@ -113,7 +113,7 @@ class Chart:
         found = own or self.program.name(x) or (self.program.text(x) if isinstance(x, Record) else None)
         return str(found or (x.node_name if isinstance(x, Record) else x.name))
 
-    def called(self, x: Any) -> tuple[str, str]:
+    def called(self, x: Record) -> tuple[str, str]:
         """The name of a record, and of the function that returned it, as the program calls it. Empty if none."""
         text = self.program.text(x) or ""
         call = getattr(ast.parse(text).body[0], "value", None) if text else None
@@ -139,7 +139,7 @@ class Chart:
                 for p in live if is_scaled or name in LINEAR else ():
                     bare[p] = bare.get(p, True) and bare[r] and name != "multiply"
 
-    def finding(self, kind: str, record: Any, text: str, advice: str = "", **numbers: Any) -> Finding:
+    def finding(self, kind: str, record: Record, text: str, advice: str = "", **numbers: object) -> Finding:
         """A finding at a record."""
         return Finding(kind, text, advice, self.program.place(record), numbers)
 
@@ -182,7 +182,7 @@ def watching(begin: Callable[[], Chart]) -> switched:
 def watched(made: Chart, flow: GradientFlow, k: int, vjp: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """A vjp that notes what it sends."""
 
-    def pulling(g: Any, saved: Any) -> Any:
+    def pulling(g: object, saved: object) -> Any:
         before = np.array(numbers(g))  # a vjp may write into it
         sent = vjp(g, saved)
         if (plain := numbers(sent)) is not None and flow.record.parents[k] is not None:
@@ -192,12 +192,12 @@ def watched(made: Chart, flow: GradientFlow, k: int, vjp: Callable[[Any, Any], A
     return pulling
 
 
-def parts_of(g: Any) -> list[Any]:
+def parts_of(g: object) -> list[Any]:
     """The gradients of several results, or of one."""
     return [*getattr(g, "grads", {0: g}).values()]
 
 
-def numbers(g: Any) -> Any:
+def numbers(g: object) -> np.ndarray | None:
     """A gradient as NumPy's own array or number, with several results in one vector; None if it is another library's,
     or a batch's."""
     parts = [value_of(part) if isinstance(part, NodeRole) else part for part in parts_of(g)]

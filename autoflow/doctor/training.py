@@ -28,7 +28,7 @@ from ..base.numbering import now
 from ..base.pytree import tree_leaves
 from ..nodes.cuts import cut_of
 from ..nodes.grads import read_grad
-from ..nodes.nodes import NodeRole, VariableRole, current_record, gradient_target, value_of
+from ..nodes.nodes import Node, NodeRole, Variable, VariableRole, current_record, gradient_target, value_of
 from ..nodes.rebinding import is_multiple, original_of
 from ..nodes.records import Record, ancestors
 from ..nodes.versions import writer_since
@@ -68,7 +68,7 @@ class Event(NamedTuple):
 class VariableHistory:
     """What happened to one Variable in all runs."""
 
-    def __init__(self, x: Any) -> None:
+    def __init__(self, x: VariableRole) -> None:
         self.x, self.since = x, now()  # when the last event was
         self.events: list[Event] = []
 
@@ -106,7 +106,7 @@ class Turn:
         self.result: Any = None
         self.gives_arrays = False  # is its result more than a number, as an image made by its gradient?
 
-    def listen(self, node: Any) -> None:
+    def listen(self, node: Node) -> None:
         """An operation was recorded."""
         record = self.last = current_record(node)
         self.nodes.append(weakref.ref(node))
@@ -170,7 +170,7 @@ def state_of(x: Any) -> State:
     return value_of(x).copy(), None if g is None else np.array(value_of(g))
 
 
-def measure(g: Any) -> Any:
+def measure(g: object) -> np.ndarray | None:
     """A few numbers that tell a gradient from others, and take no memory; the last is its size."""
     if g is None:
         return None
@@ -184,7 +184,7 @@ def alike(a: Any, b: Any) -> bool:
     return a is not None and b is not None and bool(b[-1] > 0) and np.allclose(a, b)
 
 
-def diagnose(f: Any, *args: Any, **options: Any) -> Diagnosis:
+def diagnose(f: object, *args: object, **options: object) -> Diagnosis:
     """What is wrong with the gradients of a training step, a loss, or a function that returns one.
 
     f : a training step or a loss, a function of ``args`` and ``options``; or a node, see ``loss.diagnose()``.
@@ -297,7 +297,7 @@ def read_past(run: Callable[[], Any], roots: tuple[Any, ...]) -> Iterator[Findin
         yield Finding("lost", text, advice)
 
 
-def last_operation(step: Callable[[], Any]) -> Any:
+def last_operation(step: Callable[[], Any]) -> list[Node]:
     """The last operation of a step, usually the loss."""
     made: list[Any] = []
     with listening(made.append):
@@ -487,7 +487,7 @@ def made_in_each_run(turn: Turn) -> Iterator[Finding]:
             yield Finding("made anew", text, ONCE, place_of(x))
 
 
-def names_of(xs: list[Any], among: dict[int, Any]) -> str:
+def names_of(xs: list[Variable], among: dict[int, Any]) -> str:
     """The names of Variables; where several have the same, with the line that made each."""
     program, names = Naming(xs), [x.name for x in among.values()]
     lines = [f" (line {place.line})" if names.count(x.name) > 1 and (place := program.place(x)) else "" for x in xs]
@@ -527,7 +527,7 @@ def aim_of(chart: Chart) -> tuple[float, float]:
     return (float("nan") if value is None else float(np.sum(np.real(value)))), 1.0
 
 
-def is_loss(chart: Chart, x: Any, sign: float) -> bool:
+def is_loss(chart: Chart, x: Record, sign: float) -> bool:
     """Does the program call a record a loss, or the function that returned it, or for the start the function around it?
     A single letter may mean a reward, so then one of its terms must be something that is only made small. ``sign``:
     of the record's own gradient."""

@@ -21,7 +21,7 @@ import numpy as np
 from ..base import pytree
 from ..base.errors import ConvergenceError, InputError
 from ..base.modes import no_grad, switched
-from ..nodes.nodes import Array, NodeRole, gradient_target, value_of
+from ..nodes.nodes import AnyFunction, Array, NodeRole, gradient_target, value_of
 from ..transforms.evaluation import plain_numbers
 from ..transforms.jacobian import jacobian
 from ..transforms.vjp_jvp import linearize
@@ -116,7 +116,7 @@ class Problem:
     theta : a tree; gradients flow to its floats.
     """
 
-    def __init__(self, x0: Any, theta: Any, name: str) -> None:
+    def __init__(self, x0: object, theta: object, name: str) -> None:
         self.name = name
         self.arrays, self.put = linear.taken_apart(theta)
         self.layout = linear.Layout(x0, "x0", linear.weak_dtype(self.arrays))
@@ -263,12 +263,12 @@ def anderson(
 # -- solvers that users bring
 
 
-def is_scipys(solver: Any) -> bool:
+def is_scipys(solver: object) -> bool:
     """Is it a SciPy function, perhaps with some arguments fixed by functools.partial?"""
     return (getattr(original(solver), "__module__", None) or "").partition(".")[0] == "scipy"
 
 
-def original(solver: Any) -> Any:
+def original(solver: Any) -> AnyFunction:
     """The function under functools.partial."""
     return solver.func if isinstance(solver, functools.partial) else solver  # Python makes one of several
 
@@ -318,19 +318,19 @@ def as_numbers(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """``f`` for a solver that may differentiate it: it returns plain arrays unless they have a history."""
 
     @functools.wraps(f)
-    def call(x: Any) -> Any:
+    def call(x: object) -> Any:
         return pytree.tree_map(lambda z: z if gradient_target(z) is not None else value_of(z), f(x))
 
     return call
 
 
-def as_sentence(message: Any) -> str:
+def as_sentence(message: object) -> str:
     """A solver's message, with a full stop."""
     text = message if isinstance(message, str) else ""
     return text if text.endswith((".", "!")) or not text else f"{text}."
 
 
-def read_answer(answer: Any, x0: Array) -> tuple[Array, str]:
+def read_answer(answer: object, x0: Array) -> tuple[Array, str]:
     """x and the message of what SciPy's functions return: an object, an array, or a tuple that begins with it."""
     said = as_sentence(getattr(answer, "message", ""))
     if isinstance(answer, tuple) and not hasattr(answer, "x"):

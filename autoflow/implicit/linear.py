@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from ..base.errors import CompileError, ConvergenceError, InputError, LostGradie
 from ..base.lazy import load_package
 from ..base.modes import modes, switched
 from ..extending.function import Function
-from ..nodes.nodes import NodeRole, value_of
+from ..nodes.nodes import AnyFunction, NodeRole, value_of
 from ..table.shapes import Array, as_array, as_dtype, is_on_host
 from ..transforms.evaluation import plain_numbers
 from ..transforms.jacobian import jacobian
@@ -32,7 +33,7 @@ from ..transforms.vjp_jvp import vjp
 # ---------------------------------------------------------------- arguments: the arrays in them
 
 
-def scipy_integrate() -> Any:
+def scipy_integrate() -> ModuleType:
     """The module, imported when it is needed."""
     missing = "af.integrate computes with SciPy, which is not installed: pip install scipy"
     return load_package("scipy.integrate", missing)
@@ -46,7 +47,7 @@ def real_array(x: Any, name: str) -> Array:
     return x if x.dtype.kind == "f" else x.astype(float)
 
 
-def taken_apart(args: Any) -> tuple[list[Array], Callable[[Sequence[Any]], Any]]:
+def taken_apart(args: object) -> tuple[list[Array], Callable[[Sequence[Any]], Any]]:
     """The arrays of floats in ``args``, at any depth in lists, tuples, dicts and dataclasses, and the function that
     puts others in their place. Whole numbers, text and functions stay where they are: nothing flows to them.
 
@@ -72,12 +73,12 @@ def taken_apart(args: Any) -> tuple[list[Array], Callable[[Sequence[Any]], Any]]
     return [as_array(leaves[k]) for k in places], put
 
 
-def is_real(x: Any) -> bool:
+def is_real(x: object) -> bool:
     """Is it a float, or an array of floats?"""
     return isinstance(x, float) or getattr(getattr(x, "dtype", None), "kind", "") == "f"
 
 
-def refuse_hidden(values: Any, name: str, place: str = "args=(...)") -> None:
+def refuse_hidden(values: object, name: str, place: str = "args=(...)") -> None:
     """Raise LostGradientError if a function of plain arrays has returned nodes: then it uses nodes that are not among
     its arguments. The integrator would take their numbers, and no gradient would come back to them.
     """
@@ -89,7 +90,7 @@ def refuse_hidden(values: Any, name: str, place: str = "args=(...)") -> None:
         )
 
 
-def numbers_alone(z: Any, name: str) -> Any:
+def numbers_alone(z: object, name: str) -> Any:
     """The numbers in the result of such a function; without a name nothing is refused."""
     if name and isinstance(z, NodeRole):
         refuse_hidden(z, name)
@@ -123,7 +124,7 @@ class Layout:
     (2, 1)
     """
 
-    def __init__(self, tree: Any, name: str, weak: Any = np.float64) -> None:
+    def __init__(self, tree: object, name: str, weak: Any = np.float64) -> None:
         self.name = name
         tree = as_array(tree) if is_list_of_numbers(tree) else tree
         leaves, self.paths = pytree.tree_leaves(tree), pytree.tree_paths(tree, name)
@@ -141,7 +142,7 @@ class Layout:
         if not self.size:
             raise InputError(f"{name} has no elements: there is nothing to find")
 
-    def ravel(self, tree: Any, what: str) -> Array:
+    def ravel(self, tree: object, what: str) -> Array:
         """A tree of these containers and shapes as a vector (n,). Raises InputError for others."""
         if not pytree.is_container(self.containers):
             tree = as_array(tree)
@@ -169,14 +170,14 @@ class Layout:
         return pytree.tree_unflatten(self.containers, iter(made))
 
 
-def is_list_of_numbers(x: Any) -> bool:
+def is_list_of_numbers(x: object) -> bool:
     """Is it a vector as SciPy's users write it, ``[1.0, 2.0]``? (A list of arrays is a container.)"""
     rows = x if isinstance(x, list) else []
     inside = [v for row in rows for v in (row if isinstance(row, list) and row else [row])]
     return bool(inside) and all([isinstance(v, (int, float)) for v in inside])
 
 
-def weak_dtype(arrays: Sequence[Any]) -> Any:
+def weak_dtype(arrays: Sequence[Any]) -> np.dtype[Any]:
     """The dtype that Python numbers take beside these arrays: theirs, or float64 without arrays."""
     return np.result_type(*[x.dtype for x in arrays]) if arrays else np.dtype(np.float64)
 
@@ -202,7 +203,7 @@ def call_on_numbers(function: Callable[..., Array], arrays: Sequence[Array], nam
     return call(np.concatenate([np.reshape(x, -1) for x in values]))
 
 
-def refuse_outside(values: Any, name: str) -> None:
+def refuse_outside(values: object, name: str) -> None:
     """Raise an error if a function of plain arrays returns something else: then it uses nodes or traced arrays that are
     not among its arguments, which would receive no gradient."""
     refuse_hidden(values, name, "theta")
@@ -401,7 +402,7 @@ def solve_transposed(residual: Callable[..., Array], x: Array, arrays: Any, g: A
 
 
 def linear_solve(
-    matvec: Callable[..., Any], b: Any, theta: Any = None, *, solver: Any = "gmres", tol: float | None = None,
+    matvec: AnyFunction, b: object, theta: object = None, *, solver: object = "gmres", tol: float | None = None,
     maxiter: int | None = None,
 ) -> Any:  # fmt: skip
     """x with A(θ) x = b, where A is given only by ``matvec(x, theta)``, which is A(θ) x. Gradients flow to b and θ.

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from ..base import pytree
 from ..base.errors import CompileError, ConvergenceError, InputError, NoRuleError
 from ..base.lazy import load_package
 from ..base.modes import apart, modes, no_grad, switched
-from ..nodes.nodes import value_of
+from ..nodes.nodes import AnyFunction, ByName, value_of
 from ..table.shapes import Array, as_array, is_on_host
 from ..transforms.evaluation import plain_numbers
 from ..transforms.gradient import grad, value_and_grad
@@ -33,7 +34,7 @@ from .linear import DENSE, ONE_AT_A_TIME, Layout, Solve, refuse_outside
 
 
 def root(
-    f: Callable[..., Any], x0: Any, theta: Any, *, solver: Any = None, linear: Any = "auto", tol: float | None = None,
+    f: AnyFunction, x0: Any, theta: Any, *, solver: Any = None, linear: Any = "auto", tol: float | None = None,
     maxiter: int = 100,
 ) -> Any:  # fmt: skip
     """The x with f(x, θ) = 0 that is found from x0; differentiable with respect to θ, whichever solver found it.
@@ -86,7 +87,7 @@ def root(
 
 
 def fixed_point(
-    f: Callable[..., Any], x0: Any, theta: Any, *, solver: Any = None, linear: Any = "auto", tol: float | None = None,
+    f: AnyFunction, x0: Any, theta: Any, *, solver: Any = None, linear: Any = "auto", tol: float | None = None,
     maxiter: int = 1000,
 ) -> Any:  # fmt: skip
     """The x with x = f(x, θ) to which iterating from x0 leads; differentiable with respect to θ, whichever solver found
@@ -118,7 +119,7 @@ def fixed_point(
     def residual(x: Array, *values: Array) -> Array:
         return mapped(x, *values) - x
 
-    def search(_: Any, x: Array, values: Any) -> tuple[Array, str]:
+    def search(_: object, x: Array, values: Any) -> tuple[Array, str]:
         def at(x: Array) -> Array:
             return value_of(mapped(x, *values))
 
@@ -140,7 +141,7 @@ WITH_MATRIX = {"dogleg", "trust-exact"}
 WITH_PRODUCTS = {"newton-cg", "trust-ncg", "trust-krylov", "trust-constr"}
 
 
-def scipy_optimize() -> Any:
+def scipy_optimize() -> ModuleType:
     """The module, imported when it is needed."""
     return load_package(
         "scipy.optimize",
@@ -150,8 +151,8 @@ def scipy_optimize() -> Any:
 
 
 def minimize(
-    fun: Callable[..., Any], x0: Any, args: Any = (), method: Any = None, *, bounds: Any = None, constraints: Any = (),
-    tol: float | None = None, callback: Any = None, options: dict[str, Any] | None = None,
+    fun: AnyFunction, x0: Any, args: Any = (), method: Any = None, *, bounds: Any = None, constraints: Any = (),
+    tol: float | None = None, callback: Any = None, options: ByName | None = None,
 ) -> Any:  # fmt: skip
     """scipy.optimize.minimize with derivatives filled in, for parameters in containers. Needs SciPy.
 
@@ -195,10 +196,10 @@ def minimize(
                 layer.doubt("af.minimize, which returns an object of SciPy (af.implicit.argmin does not),")
             raise CompileError("af.minimize returns an object of SciPy's: in af.compile use af.implicit.argmin")
 
-    def objective(x: Array, *values: Array) -> Any:
+    def objective(x: Array, *values: Array) -> Array:
         return fun(layout.unravel(x), *put(values))
 
-    def at_numbers(x: Array) -> Any:
+    def at_numbers(x: Array) -> Array:
         return objective(x, *plain)
 
     plain, start = [value_of(x) for x in arrays], problem.start
@@ -220,7 +221,7 @@ def minimize(
     return found
 
 
-def as_solution(problem: equations.Problem, objective: Callable[..., Any], x: Array, found: Any) -> Array:
+def as_solution(problem: equations.Problem, objective: AnyFunction, x: Array, found: Any) -> Array:
     """The minimum as a node. A success in SciPy's sense may be less accurate than an equation would need."""
     slope = grad(objective)
     tol = np.inf if found.success else None
@@ -228,7 +229,7 @@ def as_solution(problem: equations.Problem, objective: Callable[..., Any], x: Ar
     return problem.solve(slope, lambda *_: answer, how=Solve(), tol=tol, scale=equations.relative_to_start)
 
 
-def run_scipy(fun: Callable[[Array], Any], x0: Array, method: Any, **options: Any) -> Any:
+def run_scipy(fun: Callable[[Array], Any], x0: Array, method: object, **options: object) -> Any:
     """scipy.optimize.minimize for a function of a plain vector, with the derivatives that the method takes.
 
     SciPy computes in float64; the function gets x in the dtype of x0.
@@ -237,7 +238,7 @@ def run_scipy(fun: Callable[[Array], Any], x0: Array, method: Any, **options: An
     kind = method.lower() if isinstance(method, str) else ""
     both = value_and_grad(fun)
 
-    def value_and_slope(x: Array, *_: Any) -> tuple[float, Array]:
+    def value_and_slope(x: Array, *_: object) -> tuple[float, Array]:
         z, g = both(x.astype(x0.dtype))
         return float(value_of(z)), value_of(g).astype(np.float64)
 
@@ -257,7 +258,7 @@ def on_doubles(f: Callable[..., Array], dtype: Any, n: int = 1) -> Callable[...,
     return lambda *xs: np.asarray(value_of(f(*[x.astype(dtype) for x in xs[:n]])), np.float64)
 
 
-def with_slopes(constraints: Any, layout: Layout, rest: Callable[[], Any], method: Any) -> Any:
+def with_slopes(constraints: object, layout: Layout, rest: Callable[[], Any], method: object) -> Any:
     """SciPy's dicts for vectors, with their derivatives; other kinds are for one array, and stay as they are."""
     if isinstance(constraints, dict):
         constraints = [constraints]
@@ -275,7 +276,7 @@ def with_slopes(constraints: Any, layout: Layout, rest: Callable[[], Any], metho
     return [on_vectors(c) if isinstance(c, dict) else c for c in constraints]
 
 
-def as_constraint(h: Callable[[Array], Array], dtype: Any, kind: str, method: Any) -> Any:
+def as_constraint(h: Callable[[Array], Array], dtype: Any, kind: str, method: object) -> Any:
     """h(x) = 0 ("eq") or h(x) ≥ 0 ("ineq") for SciPy: with the Jacobian, and for "trust-constr" with second derivatives
     (which it would estimate, and warn if they are zero)."""
     fun, jac = on_doubles(h, dtype), on_doubles(jacobian(h, allow_unused=True), dtype)
@@ -285,7 +286,7 @@ def as_constraint(h: Callable[[Array], Array], dtype: Any, kind: str, method: An
     return {"type": kind, "fun": fun, "jac": jac}
 
 
-def spread_bounds(bounds: Any, layout: Layout, x0: Any) -> Any:
+def spread_bounds(bounds: object, layout: Layout, x0: object) -> Any:
     """Bounds of arrays in containers as SciPy's list of pairs, one for each number."""
     if bounds is None or not pytree.is_container(layout.containers):
         return bounds
@@ -297,7 +298,7 @@ def spread_bounds(bounds: Any, layout: Layout, x0: Any) -> Any:
     return pairs
 
 
-def leaves_below(tree: Any, like: Any) -> list[Any]:
+def leaves_below(tree: object, like: object) -> list[Any]:
     """The parts of ``tree`` at the places of the leaves of ``like``. Raises InputError if it has other containers."""
     if not pytree.is_container(like):
         return [tree]
@@ -310,7 +311,7 @@ def leaves_below(tree: Any, like: Any) -> list[Any]:
     return [leaf for (_, a), (_, b) in zip(mine, theirs, strict=True) for leaf in leaves_below(a, b)]
 
 
-def on_trees(callback: Callable[..., Any], layout: Layout) -> Callable[..., Any]:
+def on_trees(callback: AnyFunction, layout: Layout) -> AnyFunction:
     """The callback with x in its containers; SciPy looks at the name of its argument."""
     if list(inspect.signature(callback).parameters) == ["intermediate_result"]:
 
@@ -331,8 +332,8 @@ OTHERS = {"Nelder-Mead", "Powell", "COBYLA", "COBYQA", "TNC"}
 
 
 def argmin(
-    f: Callable[..., Any], x0: Any, theta: Any, *, equality: Callable[..., Any] | None = None, solver: Any = None,
-    linear: Any = "auto", tol: float | None = None, maxiter: int = 1000,
+    f: AnyFunction, x0: object, theta: object, *, equality: AnyFunction | None = None, solver: Any = None,
+    linear: object = "auto", tol: float | None = None, maxiter: int = 1000,
 ) -> Any:  # fmt: skip
     """The x near x0 that minimises f(x, θ); differentiable with respect to θ, whichever solver found it.
 
@@ -364,14 +365,14 @@ def argmin(
     problem, how = equations.Problem(x0, theta, "af.implicit.argmin"), Solve(linear)
     layout, put, n = problem.layout, problem.put, problem.layout.size
 
-    def objective(x: Array, *values: Array) -> Any:
+    def objective(x: Array, *values: Array) -> Array:
         return as_array(f(layout.unravel(x), put(values)))
 
     def constraint(x: Array, *values: Array) -> Array:
         h: Any = equality
         return np.reshape(as_array(h(layout.unravel(x), put(values))), -1).astype(layout.dtype)
 
-    def lagrangian(y: Array, *values: Array) -> Any:
+    def lagrangian(y: Array, *values: Array) -> Array:
         if equality is None:
             return objective(y, *values)
         return objective(y[:n], *values) + np.sum(y[n:] * constraint(y[:n], *values))
@@ -379,7 +380,7 @@ def argmin(
     slope = grad(lagrangian)
 
     def search(at: Callable[[Array], Array], y: Array, values: Any) -> tuple[Array, str]:
-        def value(x: Array) -> Any:
+        def value(x: Array) -> Array:
             return objective(x, *values)
 
         h = None if equality is None else lambda x: constraint(x, *values)
@@ -411,7 +412,7 @@ def argmin(
 
 
 def search_by_scipy(
-    solver: Any, value: Callable[[Array], Any], h: Any, x: Array, aim: float, maxiter: int
+    solver: object, value: Callable[[Array], Any], h: Any, x: Array, aim: float, maxiter: int
 ) -> tuple[Array, str]:  # fmt: skip
     """A minimum found by scipy.optimize. Its accuracy is judged by the gradient, not by the message."""
     if solver is not None and equations.original(solver) is not scipy_optimize().minimize:
@@ -434,8 +435,7 @@ def with_multipliers(x: Array, value: Callable[[Array], Any], h: Any) -> Array:
     if h is None:
         return x
     slopes = value_of(jacobian(h, allow_unused=True)(x))
-    down = value_of(grad(value, allow_unused=True)(x))
-    return np.concatenate([x, -np.linalg.lstsq(slopes.T, down)[0]])
+    return np.concatenate([x, -np.linalg.lstsq(slopes.T, value_of(grad(value, allow_unused=True)(x)))[0]])
 
 
 def check_curvature(matrix: Array, n: int) -> None:

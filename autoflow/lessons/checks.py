@@ -62,11 +62,11 @@ class Question:
         """The usual mistakes, and the comment on each."""
         return list(self.wrong.items() if isinstance(self.wrong, Mapping) else self.wrong)
 
-    def is_right(self, answer: Any) -> bool:
+    def is_right(self, answer: object) -> bool:
         """What a function raises is not caught."""
         return bool(self.right(answer)) if callable(self.right) else same(answer, self.right)
 
-    def judge(self, answer: Any) -> tuple[bool, str]:
+    def judge(self, answer: object) -> tuple[bool, str]:
         """Whether the answer is right, and what to say without the hint."""
         if answer is ... or (isinstance(answer, (tuple, list, set)) and any([part is ... for part in answer])):
             return False, UNANSWERED
@@ -79,7 +79,7 @@ class Question:
         said = [text for one, text in self.mistakes() if answer is one or (not callable(one) and same(answer, one))]
         return False, " ".join(filter(None, [f"{in_few_words(answer)} is not right{trouble}.", *said[:1]]))
 
-    def verdict(self, answer: Any) -> tuple[bool, str]:
+    def verdict(self, answer: object) -> tuple[bool, str]:
         """Whether the answer is right, and what to say, with the hint if it is wrong."""
         right, said = self.judge(answer)
         return right, said if right or said == UNANSWERED else f"{said} {self.hint}"
@@ -113,7 +113,7 @@ def checker(lesson: str) -> Callable[..., Marks]:
     """
     questions = questions_of(lesson)
 
-    def check(**answers: Any) -> Marks:
+    def check(**answers: object) -> Marks:
         """Compare answers, given by name, with the right ones."""
         for name in answers:
             if name not in questions:
@@ -139,7 +139,7 @@ def read_question(right: Any, hint: str, wrong: Any = ()) -> Question:
     return Question(read_value(right), hint, [(read_value(mistake), said) for mistake, said in wrong])
 
 
-def read_value(entry: Any) -> Any:
+def read_value(entry: object) -> Any:
     """An answer as its text file has it.
 
     >>> read_value([2, 1]), read_value({"set": ["a"]}), read_value({"between": [1, 2]})(1.5)

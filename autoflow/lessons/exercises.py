@@ -17,20 +17,20 @@ from typing import Any
 
 import numpy as np
 
-from ..nodes.nodes import Variable
+from ..nodes.nodes import AnyFunction, Array, Variable
 from ..transforms.gradcheck import gradcheck
 
 TOLERANCE = 0.01  # of numbers that are not whole: two or three digits on paper are enough
 NOTHING = 1e-6  # the rounding error of a computed 0
 
 
-def plain(answer: Any) -> Any:
+def plain(answer: object) -> Any:
     """An answer without the nodes that it is made of."""
     value = getattr(answer, "value", answer)
     return [plain(part) for part in value] if isinstance(value, (list, tuple)) else value
 
 
-def numbers(answer: Any) -> np.ndarray:
+def numbers(answer: object) -> np.ndarray:
     """An answer as an array of floats, whatever type of number it has. TypeError or ValueError if it is not a number or
     array."""
     array = np.asarray(plain(answer))
@@ -38,7 +38,7 @@ def numbers(answer: Any) -> np.ndarray:
     return np.array(array.tolist(), float)
 
 
-def same(answer: Any, right: Any) -> bool:
+def same(answer: object, right: object) -> bool:
     """Whether an answer is the right one, however it is written.
 
     Words in capital or small letters, whole numbers exactly, other numbers to 1 % or rounded to two digits, sets in
@@ -52,12 +52,12 @@ def same(answer: Any, right: Any) -> bool:
         return False
 
 
-def fold(word: Any) -> str:
+def fold(word: object) -> str:
     """A word as it is compared: ``True`` and NumPy's kinds of it are words, too."""
     return "".join(str(word).split()).casefold()
 
 
-def is_set(answer: Any, right: set[Any]) -> bool:
+def is_set(answer: object, right: set[Any]) -> bool:
     """Whether the answer has all of these and nothing else; words may be given in one text: ``"a, d"``, ``"ad"``."""
     if isinstance(answer, str):
         words = re.findall(r"\w+", answer)
@@ -67,7 +67,7 @@ def is_set(answer: Any, right: set[Any]) -> bool:
     return has_all and all([any([same(part, one) for one in right]) for part in parts])
 
 
-def is_array(answer: Any, right: np.ndarray) -> bool:
+def is_array(answer: object, right: np.ndarray) -> bool:
     """Whether numbers are the right ones, as exactly as their type and the question allow."""
     given, kind = numbers(answer), np.asarray(plain(answer)).dtype
     if right.size == given.size == 1 and 0 in (right.ndim, given.ndim):  # (2) is 2 in Python
@@ -81,7 +81,7 @@ def is_array(answer: Any, right: np.ndarray) -> bool:
     return bool(np.all(near | (not exact and given == two_digits)))
 
 
-def in_few_words(answer: Any) -> str:
+def in_few_words(answer: object) -> str:
     """An answer in a few words."""
     if callable(answer):
         return f"{getattr(answer, '__name__', 'your function')}()"
@@ -109,10 +109,10 @@ def call(function: Any, *given: Any, **named: Any) -> Any:
     return tuple(map(numbers, found)) if isinstance(found, (tuple, list)) else numbers(found)
 
 
-def like(reference: Callable[..., Any], *shapes: tuple[int, ...]) -> Callable[[Any], bool]:
+def like(reference: AnyFunction, *shapes: tuple[int, ...]) -> Callable[[Any], bool]:
     """Whether a function gives what ``reference`` gives, of arrays of these shapes: one array, or several."""
 
-    def gives_the_same(function: Any) -> bool:
+    def gives_the_same(function: AnyFunction) -> bool:
         rng = np.random.default_rng(0)
         arrays = [rng.normal(size=shape) for shape in shapes]
         given, wanted = call(function, *arrays), reference(*arrays)
@@ -130,11 +130,11 @@ def like(reference: Callable[..., Any], *shapes: tuple[int, ...]) -> Callable[[A
 class Number:
     """Like the lesson's, for functions that go back through numbers."""
 
-    def __init__(self, value: float, parents: Any = (), slopes: Any = ()) -> None:
+    def __init__(self, value: float, parents: object = (), slopes: object = ()) -> None:
         self.value, self.parents, self.slopes, self.grad = value, parents, slopes, 0.0
 
 
-def slope(result: Any, x: Any) -> float:
+def slope(result: Any, x: object) -> float:
     """The derivative of a number of the lesson's with respect to another, along all paths."""
     ways = zip(result.parents, result.slopes, strict=True)
     return 1.0 if result is x else sum([by * slope(parent, x) for parent, by in ways])
@@ -160,7 +160,7 @@ def goes_back_twice(backward: Any) -> bool:
     return bool(np.allclose(found, [16.0, 32.0]))
 
 
-def is_trained(answer: Any) -> bool:
+def is_trained(answer: object) -> bool:
     """Whether w and c are those of tanh(w) = 0.9 and c = 0."""
     w, c = numbers(answer)
     return bool(abs(w - 1.472) < 0.02 and abs(c) < 0.01)
@@ -181,7 +181,7 @@ def slope_in_x(y: Any) -> float:
     return math.sin(2 * float(y)) + (2 + float(y)) * float(y) * math.cos(2 * float(y))
 
 
-def makes_x_flat(y: Any) -> bool:
+def makes_x_flat(y: object) -> bool:
     """Whether the gradient of x is 0 there: it has different signs a little below and a little above."""
     there = numbers(y).item()
     return abs(there) <= 2 and slope_in_x(there - 0.005) * slope_in_x(there + 0.005) <= 0
@@ -190,7 +190,7 @@ def makes_x_flat(y: Any) -> bool:
 # -- lesson 3: broadcasting backwards
 
 
-def rows_sum_to_zero(gradient: Any) -> bool:
+def rows_sum_to_zero(gradient: object) -> bool:
     """Whether this is a gradient of shape (3, 4) with rows that sum to 0, and not nothing."""
     g = numbers(gradient)
     return g.shape == (3, 4) and bool(np.allclose(g.sum(axis=1), 0, atol=1e-5)) and bool(np.any(np.abs(g) > 1e-3))
@@ -202,7 +202,7 @@ gives_both_gradients = like(lambda g, a, b: (g @ b, a @ g), (3, 2), (3,), (2,)) 
 # -- lesson 4: derivatives of derivatives
 
 
-def finds_zeros(zero: Any) -> bool:
+def finds_zeros(zero: object) -> bool:
     """Whether ``zero(f, x)`` finds √2 and the golden ratio."""
     found = [call(zero, lambda x: x**2 - 2, 1.0).item(), call(zero, lambda x: x**2 - x - 1, 2.0).item()]
     return bool(np.allclose(found, (math.sqrt(2), (1 + math.sqrt(5)) / 2), rtol=1e-9))
@@ -228,13 +228,13 @@ def reverses(function: Any) -> bool:
 # -- lesson 6: digits
 
 
-def fools_the_network(answer: Any) -> bool:
+def fools_the_network(answer: object) -> bool:
     """Whether what was read, what is read now, and the change are two digits and a small number."""
     shown_digit, read, change = numbers(answer)
     return bool(shown_digit != read and 0 < change < 0.6)
 
 
-def swings(path: Any) -> bool:
+def swings(path: object) -> bool:
     """Whether 100 values of w, or 101 with the start, still go from −1 to 1 in their second half."""
     values = numbers(path).ravel()
     return len(values) in {100, 101} and bool(min(values[50:]) < -0.9 and max(values[50:]) > 0.9)
@@ -243,7 +243,7 @@ def swings(path: Any) -> bool:
 # -- lesson 7: thirty layers
 
 
-def keeps_and_loses(answer: Any) -> bool:
+def keeps_and_loses(answer: object) -> bool:
     """Whether the first of two factors is 1, and the second one less."""
     keeps, loses = numbers(answer)
     return bool(abs(keeps - 1) < 1e-3 and 0 < loses < 0.99)
@@ -252,7 +252,7 @@ def keeps_and_loses(answer: Any) -> bool:
 # -- lesson 8: a network that writes
 
 
-def writes_on(text: Any) -> bool:
+def writes_on(text: object) -> bool:
     """Whether 40 characters follow the words that were given."""
     return isinstance(text, str) and text.startswith("Zebras are ") and len(text) == 51
 
@@ -267,7 +267,7 @@ pools = like(lambda x: x.reshape((2, 3, 3, 2, 4, 2)).max(axis=(3, 5)), (2, 3, 6,
 # -- lesson 10: SciPy
 
 
-def hangs(heights: Any) -> bool:
+def hangs(heights: object) -> bool:
     """Whether 19 heights are those of the cable: symmetric, lowest in the middle, at about −1."""
     h = numbers(heights)
     return h.shape == (19,) and -1.1 < h[9] < -0.9 and h.argmin() == 9 and bool(np.allclose(h, h[::-1], atol=0.01))
@@ -331,7 +331,7 @@ is_gradient_of_the_middle = like(lambda x, a, c, g: (x @ a).T @ (g @ c.T), (9, 3
 # -- lesson 14: optimisers
 
 
-def steps_like_nesterov(step: Any) -> bool:
+def steps_like_nesterov(step: AnyFunction) -> bool:
     """Whether two steps with gradients 1 and 2, learning rate 0.1, land where Nesterov's do."""
     memory: dict[str, Any] = {}
     first = call(step, np.array([5.0]), np.array([1.0]), memory, lr=0.1)
@@ -342,7 +342,7 @@ def steps_like_nesterov(step: Any) -> bool:
 # -- lesson 15: normalisation, backwards
 
 
-def gradient_of_layer_norm(x: Any, g: Any) -> Any:
+def gradient_of_layer_norm(x: Any, g: Any) -> Array:
     """That of Σ g ⊙ (x − mean) / std, mean and std of each row."""
     std = x.std(axis=1, keepdims=True)
     rows = (x - x.mean(axis=1, keepdims=True)) / std
@@ -355,7 +355,7 @@ goes_back_through_layer_norm = like(gradient_of_layer_norm, (3, 5), (3, 5))
 # -- lesson 18: forward mode
 
 
-def quotient_moves(function: Any) -> bool:
+def quotient_moves(function: AnyFunction) -> bool:
     """Whether ``function(a, da, b, db)`` is the tangent of a / b."""
     return same(call(function, 6.0, 1.0, 2.0, 0.0), 0.5) and same(call(function, 6.0, 0.5, 2.0, 1.0), -1.25)
 
@@ -363,7 +363,7 @@ def quotient_moves(function: Any) -> bool:
 # -- lesson 20: toolkit
 
 
-def is_product_with_hessian(function: Any) -> bool:
+def is_product_with_hessian(function: AnyFunction) -> bool:
     """Whether ``function(f, x, v)`` is H v, of f(x) = Σ x³ with the Hessian 6 diag(x)."""
     x, v = np.array([1.0, 2.0]), np.array([3.0, -1.0])
     given = call(function, lambda x: np.sum(x**3), x, v)

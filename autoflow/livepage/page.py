@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from html import escape
@@ -16,7 +15,7 @@ from ..pictures.model.style import clean, clip
 from ..pictures.pages.html import document, key_of, pack_file, wrap_script
 from ..pictures.pages.stepper import MovingPage, widget_class
 from ..pictures.render.svg import properties
-from ..table.shapes import is_number
+from ..table.shapes import AnyFunction, is_number
 from .cards import describe, draw
 from .study import NO_PREDICTION, POINTS, SIDE, Study, ends
 
@@ -151,19 +150,19 @@ def script() -> str:
     return "\n".join(["function live(host, A, makeStep, makePrediction, notify) {", *pieces, "}"])
 
 
-def rounded(x: Any) -> list[Any]:
+def rounded(x: np.ndarray) -> list[float]:
     """Numbers for the page, rounded to the accuracy of data."""
     return [float(f"{v:.{DIGITS}g}") for v in np.ravel(x).tolist()]
 
 
-def fixed(study: Study, name: str | None) -> list[Any] | None:
+def fixed(study: Study, name: str | None) -> list[float] | None:
     """The numbers of an array that cannot be changed in the page."""
     return None if name is None or name in study.moving else rounded(study.data[name])
 
 
 def live(
-    loss: Callable[..., Any], params: Any, data: Any = (), predict: Callable[..., Any] | None = None, *,
-    lr: float = 0.1, momentum: float = 0.0, optimizer: str | None = None, grid: Any = None, title: str | None = None,
+    loss: AnyFunction, params: object, data: object = (), predict: AnyFunction | None = None, *,
+    lr: float = 0.1, momentum: float = 0.0, optimizer: str | None = None, grid: object = None, title: str | None = None,
 ) -> LivePage:  # fmt: skip
     """A page on which your own loss trains: the graph with all values and gradients, the curve of the loss, data and
     prediction, live. It runs entirely in the browser. Points and weights can be dragged.

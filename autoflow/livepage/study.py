@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from itertools import takewhile
+from types import CodeType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +19,8 @@ from ..backprop.hooks import on_operation
 from ..base.errors import CompileError, InputError
 from ..base.pytree import is_container, tree_leaves, tree_paths, tree_unflatten
 from ..compiler.compiled import compile
-from ..nodes.nodes import Operation, Variable, value_of
+from ..nodes.nodes import AnyFunction, ByName, Node, Operation, Variable, value_of
+from ..nodes.records import Record
 from ..program.source import code_of, expression_of, source_of, units
 from ..transforms.gradient import gradients
 
@@ -37,7 +39,7 @@ class Study:
         predicted number against its target.
     """
 
-    def __init__(self, loss: Callable[..., Any], params: Any, data: Any, predict: Any, grid: Any) -> None:
+    def __init__(self, loss: AnyFunction, params: object, data: object, predict: object, grid: object) -> None:
         self.loss, self.tree = loss, params
         self.params = named_arrays(named_params(params, loss), "params")
         self.data = named_arrays(named_data(data, self.params, loss), "data")
@@ -56,7 +58,7 @@ class Study:
         if self.predict is not None:
             self.area, self.grid, self.kind = self.look(grid)
 
-    def call(self, f: Callable[..., Any], params: Any, data: Any) -> Any:
+    def call(self, f: AnyFunction, params: Any, data: Any) -> Any:
         """``f`` called with these values: by name if it has parameters of these names, else as ``f(params, *data)``, in
         the user's containers."""
         by_name = dict(zip([*self.params, *self.data], [*params, *data], strict=False))
@@ -71,11 +73,10 @@ class Study:
             raise InputError(f"the {what} cannot be called with {', '.join(by_name)}: {error}") from error
         return f(*args, **named)
 
-    def record(self, f: Any) -> Any:
+    def record(self, f: AnyFunction) -> Node:
         """The result of f for the parameters and the data, recorded."""
         variables = [Variable(p.copy(), name=n) for n, p in self.params.items()]
-        constants = [constant(d, name=n) for n, d in self.data.items()]
-        return self.call(f, variables, constants)
+        return self.call(f, variables, [constant(d, name=n) for n, d in self.data.items()])
 
     # -- what is shown of the data
 
@@ -91,8 +92,7 @@ class Study:
             (left, right), (low, high) = ends(x), ends(others[-1])
             wide, tall = [share * (MARGIN - 1) or 1.0 for share in (right - left, 2 * (high - low))]
             area = (left - wide, right + wide, low - tall, high + tall) if grid is None else grid
-            points = np.linspace(area[0], area[1], POINTS)
-            return list(map(float, area)), points.reshape(-1, *x.shape[1:]), "curve"
+            return list(map(float, area)), np.linspace(area[0], area[1], POINTS).reshape(-1, *x.shape[1:]), "curve"
         side = round(x.shape[-1] ** 0.5)
         return None, x, "images" if others and x.ndim == 2 and side * side == x.shape[1] > 9 else "pairs"
 
@@ -105,7 +105,7 @@ class Study:
 
         fixed, moving = self.copies(), self.moving
 
-        def step(params: Any, *changed: Any) -> Any:
+        def step(params: Any, *changed: object) -> Any:
             data = {**fixed, **dict(zip(moving, changed, strict=True))}.values()
             variables = [Variable(p, name=n) for n, p in zip(names, params, strict=True)]
             loss, inside = with_operations(lambda: call(loss_of, variables, [*data]))
@@ -126,7 +126,7 @@ class Study:
         others = [name for name in self.moving if name != first]
         shapes: tuple[tuple[int, ...], ...] = ()
 
-        def on_grid(params: Any, x: Any, *changed: Any) -> Any:
+        def on_grid(params: Any, x: object, *changed: object) -> Any:
             nonlocal shapes
             data = {**fixed, first: x, **dict(zip(others, changed, strict=True))}.values()
             variables = [Variable(p, name=n) for n, p in zip(names, params, strict=True)]
@@ -169,7 +169,7 @@ class Study:
         alike = takewhile(lambda pair: len({(code_of(r), r.last, r.rule) for r in pair}) == 1, pairs)
         return {k for k, _ in enumerate(alike) if self.is_by_point(self.on_grid[k])}
 
-    def place(self, record: Any) -> list[int] | None:
+    def place(self, record: Record) -> list[int] | None:
         """The position of an operation: the function's number, and first line, first column, last line, last column in
         its source on the page, from 0."""
         if (found := expression_of(record)) is None:
@@ -192,13 +192,13 @@ class Shown(NamedTuple):
     indent: int
 
 
-def ends(x: Any) -> tuple[float, float]:
+def ends(x: np.ndarray) -> tuple[float, float]:
     """The smallest and the largest of the finite numbers; 0 if there are none."""
     known = x[np.isfinite(x)]
     return (float(known.min()), float(known.max())) if known.size else (0.0, 0.0)
 
 
-def sources_of(codes: Iterable[Any]) -> list[Shown]:
+def sources_of(codes: Iterable[CodeType]) -> list[Shown]:
     """The sources of functions, as far as they are known. A lambda, a comprehension or a function inside another one
     that is shown appears there."""
     found: dict[Shown, None] = {}
@@ -213,12 +213,12 @@ def sources_of(codes: Iterable[Any]) -> list[Shown]:
     return [x for x in found if not any([x != y and x.file == y.file and {*x.rows} <= {*y.rows} for y in found])]
 
 
-def operations_behind(root: Any) -> list[Any]:
+def operations_behind(root: Node) -> list[Record]:
     """The records of the operations that a node was computed by, in the order of creation."""
     return sorted([r for r in topological(root.grad_fn) if r.parents], key=lambda r: r.number)
 
 
-def with_operations(run: Callable[[], Any]) -> tuple[Any, list[Any]]:
+def with_operations(run: Callable[[], Any]) -> tuple[Any, list[Node]]:
     """The result, and the operations behind it, in the order of creation."""
     nodes: list[Any] = []
     with on_operation(nodes.append):
@@ -231,12 +231,12 @@ def with_operations(run: Callable[[], Any]) -> tuple[Any, list[Any]]:
     return root, [by_record[r] for r in behind]
 
 
-def parameters_of(f: Callable[..., Any]) -> list[str]:
+def parameters_of(f: AnyFunction) -> list[str]:
     """The names of its parameters, those of ``*args`` and ``**options`` left out."""
     return [p.name for p in inspect.signature(f).parameters.values() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
 
 
-def takes(f: Callable[..., Any], names: list[str]) -> bool:
+def takes(f: AnyFunction, names: list[str]) -> bool:
     """Does the function have a parameter for each of these names?"""
     return {*names} <= {*parameters_of(f)}
 
@@ -248,7 +248,7 @@ def named_params(tree: Any, loss: Any) -> dict[str, Any]:
     return dict(zip(tree_paths(tree, [*parameters_of(loss), "params"][0]), tree_leaves(tree), strict=True))
 
 
-def named_data(data: Any, params: Any, loss: Any) -> dict[str, Any]:
+def named_data(data: object, params: Any, loss: Any) -> dict[str, Any]:
     """The data by name. An array, or arrays in a tuple, get the names of the loss's parameters that follow."""
     if isinstance(data, Mapping):
         return dict(data)
@@ -258,12 +258,12 @@ def named_data(data: Any, params: Any, loss: Any) -> dict[str, Any]:
     return {free[k] if k < len(free) else f"data {k + 1}": x for k, x in enumerate(arrays)}
 
 
-def is_users(x: Any) -> bool:
+def is_users(x: object) -> bool:
     """Is it an object of a user's class, which we cannot look into?"""
     return bool(getattr(x, "__dict__", None)) and not hasattr(x, "named_parameters")
 
 
-def named_arrays(given: dict[str, Any], what: str) -> dict[str, Any]:
+def named_arrays(given: ByName, what: str) -> dict[str, Any]:
     """The same as arrays of numbers. Raises InputError for anything without numbers."""
     arrays = {str(name): np.array(value_of(x)) for name, x in given.items()}
     for name, x in arrays.items():

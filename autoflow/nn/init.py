@@ -14,6 +14,7 @@ import numpy as np
 
 from ..base.errors import DataError, InputError
 from ..base.lazy import list_public
+from ..base.types import DTypeLike
 from .module import generator
 
 Shape = Sequence[int]
@@ -36,25 +37,25 @@ def fans(shape: Shape) -> tuple[int, int]:
     return shape[1] * kernel, shape[0] * kernel
 
 
-def float_dtype(dtype: Any) -> np.dtype[Any]:
+def float_dtype(dtype: DTypeLike) -> np.dtype[Any]:
     """The dtype of parameters: whole numbers would round weights to 0, and layers refuse complex numbers."""
     if (found := np.dtype(dtype)).kind != "f":
         raise DataError(f"the dtype of parameters is one of real floats, such as np.float32, not {found}")
     return found
 
 
-def uniform(rng: np.random.Generator, shape: Shape, variance: float, dtype: Any) -> np.ndarray:
+def uniform(rng: np.random.Generator, shape: Shape, variance: float, dtype: DTypeLike) -> np.ndarray:
     """Evenly between ±√(3 variance)."""
     bound = math.sqrt(3 * variance)
     return generator("an initialiser", rng).uniform(-bound, bound, tuple(shape)).astype(float_dtype(dtype))
 
 
-def normal(rng: np.random.Generator, shape: Shape, variance: float, dtype: Any) -> np.ndarray:
+def normal(rng: np.random.Generator, shape: Shape, variance: float, dtype: DTypeLike) -> np.ndarray:
     """Normally distributed around 0."""
     return generator("an initialiser", rng).normal(0, math.sqrt(variance), tuple(shape)).astype(float_dtype(dtype))
 
 
-def glorot_uniform(rng: np.random.Generator, shape: Shape, dtype: Any = float) -> np.ndarray:
+def glorot_uniform(rng: np.random.Generator, shape: Shape, dtype: DTypeLike = float) -> np.ndarray:
     """Variance 2 / (fan_in + fan_out), for tanh. Source: Glorot and Bengio, AISTATS 2010.
 
     >>> w = glorot_uniform(np.random.default_rng(0), (300, 100))
@@ -64,32 +65,32 @@ def glorot_uniform(rng: np.random.Generator, shape: Shape, dtype: Any = float) -
     return uniform(rng, shape, 2 / max(sum(fans(shape)), 1), dtype)
 
 
-def glorot_normal(rng: np.random.Generator, shape: Shape, dtype: Any = float) -> np.ndarray:
+def glorot_normal(rng: np.random.Generator, shape: Shape, dtype: DTypeLike = float) -> np.ndarray:
     """The same variance, normally distributed."""
     return normal(rng, shape, 2 / max(sum(fans(shape)), 1), dtype)
 
 
-def he_uniform(rng: np.random.Generator, shape: Shape, dtype: Any = float) -> np.ndarray:
+def he_uniform(rng: np.random.Generator, shape: Shape, dtype: DTypeLike = float) -> np.ndarray:
     """Variance 2 / fan_in, for relu, which loses half of it. Source: He et al., ICCV 2015."""
     return uniform(rng, shape, 2 / max(fans(shape)[0], 1), dtype)
 
 
-def he_normal(rng: np.random.Generator, shape: Shape, dtype: Any = float) -> np.ndarray:
+def he_normal(rng: np.random.Generator, shape: Shape, dtype: DTypeLike = float) -> np.ndarray:
     """The same variance, normally distributed."""
     return normal(rng, shape, 2 / max(fans(shape)[0], 1), dtype)
 
 
-def lecun_uniform(rng: np.random.Generator, shape: Shape, dtype: Any = float) -> np.ndarray:
+def lecun_uniform(rng: np.random.Generator, shape: Shape, dtype: DTypeLike = float) -> np.ndarray:
     """Variance 1 / fan_in. Source: LeCun et al., Efficient BackProp, 1998."""
     return uniform(rng, shape, 1 / max(fans(shape)[0], 1), dtype)
 
 
-def lecun_normal(rng: np.random.Generator, shape: Shape, dtype: Any = float) -> np.ndarray:
+def lecun_normal(rng: np.random.Generator, shape: Shape, dtype: DTypeLike = float) -> np.ndarray:
     """The same variance, normally distributed."""
     return normal(rng, shape, 1 / max(fans(shape)[0], 1), dtype)
 
 
-def orthogonal(rng: np.random.Generator, shape: Shape, dtype: Any = float, gain: float = 1.0) -> np.ndarray:
+def orthogonal(rng: np.random.Generator, shape: Shape, dtype: DTypeLike = float, gain: float = 1.0) -> np.ndarray:
     """A matrix (out, rest) with orthonormal rows or columns, times ``gain``: without gain it keeps the length of
     vectors.
 

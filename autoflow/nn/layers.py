@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.types import DTypeLike
 from ..nodes.nodes import Array, Node, Variable
 from ..optim.base import check_kind, whole_numbers
 from . import functions, init as initialisers
@@ -36,7 +37,7 @@ __all__ = [
 Initialiser = Callable[..., Array]
 
 
-def ones_and_zeros(shape: int | Sequence[int], dtype: Any) -> tuple[Variable, Variable]:
+def ones_and_zeros(shape: int | Sequence[int], dtype: DTypeLike) -> tuple[Variable, Variable]:
     """Weight and bias of a layer that standardises."""
     dtype = initialisers.float_dtype(dtype)
     return Variable(np.ones(shape, dtype), copy=False), Variable(np.zeros(shape, dtype), copy=False)
@@ -56,7 +57,7 @@ class Linear(Module):
     @explain_missing_rng
     def __init__(
         self, inputs: int, outputs: int, bias: bool = True, *, rng: np.random.Generator,
-        init: Initialiser = initialisers.glorot_uniform, dtype: Any = float,
+        init: Initialiser = initialisers.glorot_uniform, dtype: DTypeLike = float,
     ) -> None:  # fmt: skip
         whole_numbers("Linear", inputs=inputs, outputs=outputs)
         self.weight = Variable(init(generator("Linear", rng), (outputs, inputs), dtype), copy=False)
@@ -82,7 +83,7 @@ class Conv2d(Module):
     def __init__(
         self, inputs: int, outputs: int, kernel_size: Sizes, stride: Sizes = 1, padding: Sizes | str = 0,
         dilation: Sizes = 1, groups: int = 1, bias: bool = True, *, rng: np.random.Generator,
-        init: Initialiser = initialisers.he_normal, dtype: Any = float,
+        init: Initialiser = initialisers.he_normal, dtype: DTypeLike = float,
     ) -> None:  # fmt: skip
         whole_numbers("Conv2d", inputs=inputs, outputs=outputs, groups=groups)
         kernel = each("Conv2d", "kernel_size", kernel_size, 2, 1)
@@ -115,7 +116,7 @@ class ConvTranspose2d(Module):
     def __init__(
         self, inputs: int, outputs: int, kernel_size: Sizes, stride: Sizes = 1, padding: Sizes = 0,
         output_padding: Sizes = 0, groups: int = 1, bias: bool = True, dilation: Sizes = 1, *,
-        rng: np.random.Generator, init: Initialiser = initialisers.he_normal, dtype: Any = float,
+        rng: np.random.Generator, init: Initialiser = initialisers.he_normal, dtype: DTypeLike = float,
     ) -> None:  # fmt: skip
         whole_numbers("ConvTranspose2d", inputs=inputs, outputs=outputs, groups=groups)
         kernel = each("ConvTranspose2d", "kernel_size", kernel_size, 2, 1)
@@ -153,7 +154,7 @@ class BatchNorm(Module):
 
     _form = "BatchNorm({0.weight.shape[0]})"
 
-    def __init__(self, channels: int, eps: float = 1e-5, momentum: float = 0.1, *, dtype: Any = float) -> None:
+    def __init__(self, channels: int, eps: float = 1e-5, momentum: float = 0.1, *, dtype: DTypeLike = float) -> None:
         whole_numbers("BatchNorm", channels=channels)
         self.weight, self.bias = ones_and_zeros(channels, dtype)
         self.running_mean, self.running_var = np.zeros(channels, dtype), np.ones(channels, dtype)
@@ -176,7 +177,7 @@ class LayerNorm(Module):
 
     _form = "LayerNorm({0.shape})"
 
-    def __init__(self, shape: int | Sequence[int], eps: float = 1e-5, *, dtype: Any = float) -> None:
+    def __init__(self, shape: int | Sequence[int], eps: float = 1e-5, *, dtype: DTypeLike = float) -> None:
         self.weight, self.bias = ones_and_zeros(shape, dtype)
         self.shape, self.eps = self.weight.shape, eps
 
@@ -196,7 +197,7 @@ class GroupNorm(Module):
 
     _form = "GroupNorm({0.groups}, {0.weight.shape[0]})"
 
-    def __init__(self, groups: int, channels: int, eps: float = 1e-5, *, dtype: Any = float) -> None:
+    def __init__(self, groups: int, channels: int, eps: float = 1e-5, *, dtype: DTypeLike = float) -> None:
         whole_numbers("GroupNorm", groups=groups, channels=channels)
         shareable("GroupNorm", f"{channels} channels", channels, groups)
         self.weight, self.bias = ones_and_zeros(channels, dtype)
@@ -240,7 +241,7 @@ class Embedding(Module):
     _form = "Embedding({0.weight.shape[0]}, {0.weight.shape[1]})"
 
     @explain_missing_rng
-    def __init__(self, rows: int, size: int, *, rng: np.random.Generator, dtype: Any = float) -> None:
+    def __init__(self, rows: int, size: int, *, rng: np.random.Generator, dtype: DTypeLike = float) -> None:
         whole_numbers("Embedding", rows=rows, size=size)
         weight = generator("Embedding", rng).normal(size=(rows, size)).astype(initialisers.float_dtype(dtype))
         self.weight = Variable(weight, copy=False)
@@ -294,7 +295,7 @@ class Sequential(Module):
 class Recurrent(Module):
     """What RNN, LSTM and GRU share: weights for ``gates`` vectors of size ``hidden``, and checks."""
 
-    def __init__(self, inputs: int, hidden: int, gates: int, rng: np.random.Generator, dtype: Any) -> None:
+    def __init__(self, inputs: int, hidden: int, gates: int, rng: np.random.Generator, dtype: DTypeLike) -> None:
         who = type(self).__name__
         whole_numbers(who, inputs=inputs, hidden=hidden)
         rng = generator(who, rng)
@@ -345,7 +346,7 @@ class RNN(Recurrent):
     """
 
     @explain_missing_rng
-    def __init__(self, inputs: int, hidden: int, *, rng: np.random.Generator, dtype: Any = float) -> None:
+    def __init__(self, inputs: int, hidden: int, *, rng: np.random.Generator, dtype: DTypeLike = float) -> None:
         super().__init__(inputs, hidden, 1, rng, dtype)
 
     def forward(self, x: Array, h: Array = None) -> tuple[Node, Node]:
@@ -376,7 +377,7 @@ class LSTM(Recurrent):
     """
 
     @explain_missing_rng
-    def __init__(self, inputs: int, hidden: int, *, rng: np.random.Generator, dtype: Any = float) -> None:
+    def __init__(self, inputs: int, hidden: int, *, rng: np.random.Generator, dtype: DTypeLike = float) -> None:
         super().__init__(inputs, hidden, 4, rng, dtype)
         self.bias.value[hidden : 2 * hidden] = 1.0
 
@@ -412,7 +413,7 @@ class GRU(Recurrent):
     """
 
     @explain_missing_rng
-    def __init__(self, inputs: int, hidden: int, *, rng: np.random.Generator, dtype: Any = float) -> None:
+    def __init__(self, inputs: int, hidden: int, *, rng: np.random.Generator, dtype: DTypeLike = float) -> None:
         super().__init__(inputs, hidden, 3, rng, dtype)
         self.bias_hh = Variable(np.zeros(3 * hidden, dtype), copy=False)
 
@@ -453,7 +454,7 @@ class MultiHeadAttention(Module):
     @explain_missing_rng
     def __init__(
         self, size: int, heads: int, dropout: float = 0.0, bias: bool = True, *, rng: np.random.Generator,
-        dtype: Any = float,
+        dtype: DTypeLike = float,
     ) -> None:  # fmt: skip
         whole_numbers("MultiHeadAttention", size=size, heads=heads)
         shareable("MultiHeadAttention", f"size {size}", size, heads, "heads")
@@ -514,7 +515,7 @@ class TransformerBlock(Module):
     def __init__(
         self, size: int, heads: int, hidden: int | None = None, dropout: float = 0.0,
         activation: Callable[[Array], Array] = gelu, norm_first: bool = True, *, rng: np.random.Generator,
-        dtype: Any = float,
+        dtype: DTypeLike = float,
     ) -> None:  # fmt: skip
         hidden = 4 * size if hidden is None else hidden
         self.self_attn = MultiHeadAttention(size, heads, dropout, rng=rng, dtype=dtype)

@@ -12,9 +12,9 @@ from __future__ import annotations
 import io
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 
@@ -23,14 +23,14 @@ from ..base.columns import aligned
 from ..base.errors import InputError
 from ..base.groups import grouped
 from ..base.modes import modes
-from ..base.types import Array
+from ..base.types import AnyFunction, Array, ByName
 from . import plots
 from .module import Module, numbers_of
 
 # ---------------------------------------------------------------- af.watch: a model that takes notes
 
 
-def watch(model: Callable[..., Any]) -> Watched:
+def watch(model: AnyFunction) -> Watched:
     """The same model, but each call records how large every layer's result is, and later its gradient.
 
     A layer is a box in the picture of the graph: a Module inside the model, or a ``with af.scope("layer 1"):`` block of
@@ -58,7 +58,7 @@ class Watched:
 
     __module__ = "autoflow"
 
-    def __init__(self, model: Callable[..., Any]) -> None:
+    def __init__(self, model: AnyFunction) -> None:
         self.model = model
         self.activations: list[dict[str, float]] = []
         self.gradients: list[dict[str, float]] = []
@@ -75,7 +75,7 @@ class Watched:
         """The names of all layers, in the order in which they were first computed."""
         return list(dict.fromkeys([name for sizes in self.activations for name in sizes]))
 
-    def __call__(self, *args: Any, **options: Any) -> Any:
+    def __call__(self, *args: object, **options: object) -> Any:
         """Call the model."""
         depth = len(modes().scope) + isinstance(self.model, Module)  # a Module's own box is not one of its layers
         last: dict[tuple[str, int], Any] = {}
@@ -91,7 +91,7 @@ class Watched:
             self.note(last)
         return result
 
-    def draw(self, loss: Any, data: tuple[Array, Array] | None = None, *, last: bool = False) -> None:
+    def draw(self, loss: object, data: tuple[Array, Array] | None = None, *, last: bool = False) -> None:
         """Draw the training so far, replacing the previous picture: call it after each step, with the step's loss.
 
         loss : a number. data : points (n, 2) and their classes (n,), if the boundary between the classes is wanted.
@@ -148,7 +148,7 @@ NAMED = 12  # at most this many layers are named along the axis
 class LiveDisplay:
     """One place that is drawn again. ``stream`` is where a terminal's lines go; the default is stderr."""
 
-    def __init__(self, stream: Any = None) -> None:
+    def __init__(self, stream: TextIO | None = None) -> None:
         self.stream = sys.stderr if stream is None else stream
         self.drawn = -float("inf")  # when
         self.lines = 0  # that stand on the terminal
@@ -195,16 +195,15 @@ class LiveDisplay:
 
 def in_notebook() -> bool:
     """Does this run in a kernel that can show pictures?"""
-    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    return hasattr(shell, "kernel")
+    return hasattr(getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)(), "kernel")
 
 
-def is_terminal(stream: Any) -> bool:
+def is_terminal(stream: object) -> bool:
     """Can lines be written over?"""
     return bool(getattr(stream, "isatty", lambda: False)())
 
 
-def has_boundary(model: Any, x: Array, y: Array) -> bool:
+def has_boundary(model: object, x: Array, y: Array) -> bool:
     """Are these points of the plane and their classes, and has the model scores for any such points? (An Embedding of
     two words has none, and other models return a dict.)"""
     fits = x.ndim == 2 and x.shape[1] == 2 and y.ndim == 1 and y.dtype.kind in "biu"
@@ -213,7 +212,7 @@ def has_boundary(model: Any, x: Array, y: Array) -> bool:
     return False
 
 
-def layer_sizes(model: Any, parameters: Sequence[Any]) -> dict[str, float]:
+def layer_sizes(model: object, parameters: Sequence[Any]) -> dict[str, float]:
     """The root mean square of the gradient of each layer's parameters, as far as they are in ``parameters``: gradients
     of the model's others are the sum of all batches. A layer is what stands before the last dot of a parameter's name.
 
@@ -246,7 +245,7 @@ def text_lines(losses: Any, gradients: Any, data: Any) -> list[str]:
 
 def bundle(losses: Any, gradients: Any, data: Any, axis: str) -> dict[str, Any]:
     """The picture for a notebook: a figure and its text; without matplotlib the text alone."""
-    found: dict[str, Any] = {"text/plain": "\n".join(text_lines(losses, gradients, data))}
+    found: ByName = {"text/plain": "\n".join(text_lines(losses, gradients, data))}
     try:
         from matplotlib.figure import Figure
     except ImportError:

@@ -15,7 +15,7 @@ import functools
 import reprlib
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import repeat
 from pathlib import Path
@@ -33,7 +33,7 @@ from ..base.saving import check_state, load_state, save_state
 from ..base.spellings import install
 from ..forward.writing import overwrite
 from ..nodes.grads import as_gradient_like, forget_grads
-from ..nodes.nodes import Constant, Variable, VariableRole, value_of
+from ..nodes.nodes import AnyFunction, ByName, Constant, Variable, VariableRole, value_of
 from ..nodes.records import scope
 from ..table.shapes import Array, is_number, is_on_host
 
@@ -84,7 +84,7 @@ class Module:
         with scope(self.label or type(self).__name__):
             return self.forward(*args, **options)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if isinstance(value, Module) and not value.label:
             value.label = name
         if isinstance(value, VariableRole) and getattr(value, "_name", None) is None:
@@ -117,7 +117,7 @@ class Module:
         return list({id(value): value for _, value in walk("", self) if isinstance(value, Module)}.values())
 
     @staticmethod
-    def _all_in(model: Any) -> list[Module]:
+    def _all_in(model: object) -> list[Module]:
         """Those of a model: a Module, also one that is watched, or a function, which reaches them."""
         return model.modules() if hasattr(model, "modules") else [x for x in reachable(model) if isinstance(x, Module)]
 
@@ -177,7 +177,7 @@ class Module:
         Variables."""
         AF, made = Autodiff(array_type), {}  # noqa: N806 - as users write it
 
-        def moved(x: Any) -> Any:
+        def moved(x: object) -> Any:
             if isinstance(x, VariableRole):
                 if id(x) not in made:  # one that is used twice stays one
                     made[id(x)] = AF.Variable(on_host(value_of(x)), x.name, requires_grad=x.requires_grad)
@@ -211,7 +211,7 @@ install(Module, "model")
 
 
 @contextmanager
-def in_evaluation(model: Any) -> Iterator[None]:
+def in_evaluation(model: object) -> Iterator[None]:
     """For a block: all Modules of a model behave as in evaluation."""
     before = [(part, part.training) for part in Module._all_in(model)]
     try:
@@ -223,7 +223,7 @@ def in_evaluation(model: Any) -> Iterator[None]:
             part.training = training
 
 
-def walk(path: str, value: Any, inside: tuple[Any, ...] = ()) -> Iterator[tuple[str, Any]]:
+def walk(path: str, value: object, inside: tuple[Any, ...] = ()) -> Iterator[tuple[str, Any]]:
     """A value with its path, and everything in it. ``inside``: what is being walked, which parts may know."""
     yield path, value
     if any([value is whole for whole in inside]):
@@ -239,12 +239,12 @@ def walk(path: str, value: Any, inside: tuple[Any, ...] = ()) -> Iterator[tuple[
         yield from walk(f"{path}.{name}" if inside else str(name), part, (*inside, value))
 
 
-def entries(tree: Any) -> dict[str, Any]:
+def entries(tree: object) -> dict[str, Any]:
     """The parameters and buffers in it, by path.
 
     Raises StateError if two have the same path: one of them would be neither trained nor saved.
     """
-    found: dict[str, Any] = {}
+    found: ByName = {}
     for path, value in walk("", tree):
         if (is_parameter(value) or type(value) in NODE_TYPES) and found.setdefault(path, value) is not value:
             raise StateError(
@@ -258,7 +258,7 @@ SWAPPING = threading.RLock()
 STANDING_IN = threading.local()  # .ids: of the arrays and nodes that replace parameters at the moment
 
 
-def is_parameter(x: Any) -> bool:
+def is_parameter(x: object) -> bool:
     """A Variable, or the array with which :func:`functional_call` has replaced it."""
     return isinstance(x, VariableRole) or id(x) in getattr(STANDING_IN, "ids", ())
 
@@ -328,15 +328,15 @@ def stand_ins(model: Module, values: Mapping[str, Any]) -> dict[int, Any]:
     return new
 
 
-def holds(value: Any, new: dict[int, Any]) -> bool:
+def holds(value: object, new: dict[int, Any]) -> bool:
     """Is one of the objects with these ids in it?"""
     return not isinstance(value, Module) and any([id(leaf) in new for leaf in tree_leaves(value)])
 
 
-F = TypeVar("F", bound=Callable[..., Any])
+F = TypeVar("F", bound=AnyFunction)
 
 
-def numbers_of(x: Any) -> Array:
+def numbers_of(x: object) -> Array:
     """The numbers of an array, node or list: for labels and decisions, through which no gradient flows."""
     x = value_of(x)
     return x if hasattr(x, "dtype") else np.asarray(x)
@@ -372,7 +372,7 @@ def shape_is(who: Any, x: Any, *shape: int | str, what: str = "input") -> None:
         raise InputError(f"{who} expected {what} of shape ({wanted}), got {x.shape}")
 
 
-def expect(who: Any, x: Any, *shape: int | str, what: str = "input") -> None:
+def expect(who: object, x: object, *shape: int | str, what: str = "input") -> None:
     """Refuse an input that is not of real floats or not of this shape: :func:`floats` and :func:`shape_is`."""
     floats(who, x)
     shape_is(who, x, *shape, what=what)
@@ -407,13 +407,13 @@ def explain_missing_rng(function: F) -> F:
     required, so checkers of types find such calls as well."""
 
     @functools.wraps(function)
-    def calling(*args: Any, **options: Any) -> Any:
+    def calling(*args: object, **options: object) -> Any:
         return function(*args, **{"rng": None, **options})
 
     return calling  # type: ignore[return-value]
 
 
-def generator(who: str, rng: Any) -> np.random.Generator:
+def generator(who: str, rng: object) -> np.random.Generator:
     """Refuse anything but a Generator. Use one for all layers, so that no two of them start with the same weights."""
     if not isinstance(rng, np.random.Generator):
         raise TypeError(

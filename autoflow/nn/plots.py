@@ -29,7 +29,7 @@ from ..base.columns import aligned
 from ..base.errors import InputError
 from ..base.lazy import load_package
 from ..base.modes import modes, no_grad
-from ..base.types import Array
+from ..base.types import Array, ByName
 from .module import Module, in_evaluation, numbers_of, shape_is
 
 # ---------------------------------------------------------------- pictures that need no library
@@ -298,7 +298,7 @@ def canvas(ax: Any) -> tuple[Any, Any]:
 
 def by_name(arrays: Iterable[Any], kind: str) -> dict[str, Any]:
     """Arrays by their names, or by their numbers where they have none. Those that share a name keep apart."""
-    named: dict[str, Any] = {}
+    named: ByName = {}
     for k, x in enumerate(arrays):
         named[another(getattr(x, "name", f"{kind} {k}"), named)] = x
     return named

@@ -22,9 +22,8 @@ from ..base.errors import AnomalyError, InputError, LostGradientError
 from ..base.lazy import show_bar
 from ..base.modes import modes, no_grad
 from ..base.pytree import tree_map
-from ..base.types import Array
 from ..forward.writing import overwrite
-from ..nodes.nodes import value_of
+from ..nodes.nodes import Array, value_of
 from ..optim import Optimiser, Schedule
 from ..optim.base import OPTIMISER, check_kind, whole_numbers
 from ..parallel.engines import data_parallel
@@ -88,7 +87,7 @@ class History:
         """Each measure over the epochs, by name."""
         return {name: self[name] for name in (self.epochs[0] if self.epochs else ())}
 
-    def plot(self, axes: Any = None) -> Any:
+    def plot(self, axes: object = None) -> Any:
         """Every measure over the epochs, with matplotlib; returns the axes."""
         return plot_loss(self, ax=axes)
 
@@ -96,10 +95,9 @@ class History:
 @explain_missing_rng
 def fit(
     model: Callable[[Array], Array], x: Array, y: Array, *, loss: Measure, optimiser: Optimiser,
-    rng: np.random.Generator, epochs: int = 10, batch_size: int = 32,
-    validation: tuple[Array, Array] | None = None, metrics: dict[str, Measure] | None = None,
-    schedule: Schedule | None = None, patience: int | None = None, progress: bool = True, view: bool = False,
-    workers: Any = None, chunks: int | None = None,
+    rng: np.random.Generator, epochs: int = 10, batch_size: int = 32, validation: tuple[Array, Array] | None = None,
+    metrics: dict[str, Measure] | None = None, schedule: Schedule | None = None, patience: int | None = None,
+    progress: bool = True, view: bool = False, workers: object = None, chunks: int | None = None,
 ) -> History:  # fmt: skip
     """Train ``model`` on examples x (n, ...) and targets y (n, ...); returns the :class:`History`.
 
@@ -192,7 +190,7 @@ def in_one_piece(model: Any, loss: Measure, optimiser: Optimiser) -> Compute:
     return lambda *batch: proved_call(loss_of_batch, batch, optimiser.parameters, memory)
 
 
-def in_parts(model: Any, loss: Measure, workers: Any, chunks: int) -> Compute:
+def in_parts(model: object, loss: Measure, workers: object, chunks: int) -> Compute:
     """The same by ``af.data_parallel``. Raises TypeError or InputError for a model that cannot be cut."""
     if not isinstance(model, Module):
         raise TypeError(f"fit(workers=, chunks=) trains an nn.Module, whose parameters it can send, not {model!r:.60}")
@@ -229,7 +227,7 @@ def train_on(
     return measured | {name: number_of(name, f(predictions, y)) for name, f in metrics.items()} | {"n": len(x)}
 
 
-def number_of(name: str, x: Any) -> float:
+def number_of(name: str, x: object) -> float:
     """The one number that a loss or a metric has returned."""
     try:
         return float(numbers_of(x).item())
@@ -282,7 +280,7 @@ def accuracy(scores: Array, labels: Array) -> float:
 class Best:
     """What training had made of the model in the best epoch so far."""
 
-    def __init__(self, model: Any, optimiser: Optimiser) -> None:
+    def __init__(self, model: object, optimiser: Optimiser) -> None:
         self.model, self.optimiser = model, optimiser
         self.epoch, self.lowest, self.kept = -1, np.inf, self.copies()
 
@@ -314,8 +312,7 @@ def batches(n: int, size: int, rng: np.random.Generator | None = None) -> list[A
     >>> [b.tolist() for b in batches(5, 2)]
     [[0, 1], [2, 3], [4]]
     """
-    order = np.arange(n) if rng is None else rng.permutation(n)
-    return np.array_split(order, -(-n // size))
+    return np.array_split(np.arange(n) if rng is None else rng.permutation(n), -(-n // size))
 
 
 def mean_of(rows: Sequence[dict[str, float]]) -> dict[str, float]:
@@ -324,7 +321,7 @@ def mean_of(rows: Sequence[dict[str, float]]) -> dict[str, float]:
     return {name: math.fsum([row[name] * row["n"] for row in rows]) / n for name in rows[0] if name != "n"}
 
 
-def check_data(who: str, x: Any, y: Any) -> tuple[Array, Array]:
+def check_data(who: str, x: object, y: object) -> tuple[Array, Array]:
     """Examples and targets as plain arrays, equally many of each, at least one. (A Series of pandas is read by the
     labels of its rows, which may be in another order.)"""
     given, (x, y) = (x, y), [z if array_type(z) is not None else np.asarray(z) for z in map(numbers_of, (x, y))]
@@ -351,7 +348,7 @@ def check_finite(who: str, x: Any, y: Any) -> tuple[Array, Array]:
     return x, y
 
 
-def switch(model: Any, *, training: bool) -> None:
+def switch(model: object, *, training: bool) -> None:
     """Tell a Module whether it is being trained; plain functions have no such mode."""
     if hasattr(model, "train"):
         model.train(training)

@@ -50,7 +50,7 @@ class Setting:
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
 
-    def __set__(self, optimiser: Any, value: Any) -> None:
+    def __set__(self, optimiser: Any, value: object) -> None:
         vars(optimiser)[self.name] = self.check(type(optimiser).__name__, self.name, value)
         if hasattr(optimiser, "memory"):
             optimiser.remember()
@@ -73,14 +73,14 @@ def below_one(who: str, name: str, value: float) -> float:
     return float(value)
 
 
-def whole_numbers(who: str, **numbers: Any) -> None:
+def whole_numbers(who: str, **numbers: object) -> None:
     """Refuse, by name, anything but whole numbers of at least 1."""
     for name, n in numbers.items():
         if not isinstance(n, (int, np.integer)) or n < 1:
             raise InputError(f"{who}: {name} must be a whole number of at least 1, not {n!r}")
 
 
-def check_kind(who: str, method: str, what: str, **given: Any) -> None:
+def check_kind(who: str, method: str, what: str, **given: object) -> None:
     """Refuse what has no such method, by name: a text, or a class in the place of one of its objects, whose method is a
     function that is not bound."""
     for name, x in given.items():
@@ -106,7 +106,7 @@ class Optimiser:
     weight_decay: float = setting(not_negative)
     eps: float = setting(not_negative)
 
-    def __init__(self, parameters: Any, lr: float, **settings: Any) -> None:
+    def __init__(self, parameters: object, lr: float, **settings: object) -> None:
         self.parameters = variables(parameters)
         self.lr = lr
         for name, value in settings.items():

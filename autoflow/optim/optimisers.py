@@ -75,7 +75,7 @@ class SGD(Optimiser):
     nesterov: bool = setting()
 
     def __init__(
-        self, parameters: Any, lr: float = 1e-3, momentum: float = 0.0, weight_decay: float = 0.0,
+        self, parameters: object, lr: float = 1e-3, momentum: float = 0.0, weight_decay: float = 0.0,
         nesterov: bool = False,
     ) -> None:  # fmt: skip
         if nesterov and not momentum:
@@ -107,7 +107,7 @@ class Adagrad(Optimiser):
     lr_decay: float = setting(not_negative)
 
     def __init__(
-        self, parameters: Any, lr: float = 1e-2, lr_decay: float = 0.0, weight_decay: float = 0.0, eps: float = 1e-10
+        self, parameters: object, lr: float = 1e-2, lr_decay: float = 0.0, weight_decay: float = 0.0, eps: float = 1e-10
     ) -> None:  # fmt: skip
         super().__init__(parameters, lr, lr_decay=lr_decay, weight_decay=weight_decay, eps=eps)
 
@@ -132,7 +132,7 @@ class RMSprop(Optimiser):
     centered: bool = setting()
 
     def __init__(
-        self, parameters: Any, lr: float = 1e-2, alpha: float = 0.99, eps: float = 1e-8, weight_decay: float = 0.0,
+        self, parameters: object, lr: float = 1e-2, alpha: float = 0.99, eps: float = 1e-8, weight_decay: float = 0.0,
         momentum: float = 0.0, centered: bool = False,
     ) -> None:  # fmt: skip
         super().__init__(
@@ -182,7 +182,7 @@ class Adam(Optimiser):
     decoupled = False  # does weight decay shrink x itself, or is it part of the gradient?
 
     def __init__(
-        self, parameters: Any, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+        self, parameters: object, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
         weight_decay: float = 0.0,
     ) -> None:  # fmt: skip
         super().__init__(parameters, lr, betas=betas, eps=eps, weight_decay=weight_decay)
@@ -213,7 +213,7 @@ class AdamW(Adam):
     decoupled = True
 
     def __init__(
-        self, parameters: Any, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+        self, parameters: object, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
         weight_decay: float = 1e-2,
     ) -> None:  # fmt: skip
         super().__init__(parameters, lr, betas, eps, weight_decay)
@@ -255,7 +255,7 @@ class LBFGS(Optimiser):
     tolerance_change: float = setting(not_negative)
 
     def __init__(
-        self, parameters: Any, max_iter: int = 20, max_eval: int | None = None, tolerance_grad: float = 1e-7,
+        self, parameters: object, max_iter: int = 20, max_eval: int | None = None, tolerance_grad: float = 1e-7,
         tolerance_change: float = 1e-9, history_size: int = 10,
     ) -> None:  # fmt: skip
         super().__init__(parameters, 1.0, tolerance_grad=tolerance_grad, tolerance_change=tolerance_change)

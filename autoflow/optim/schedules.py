@@ -233,7 +233,7 @@ class Accumulation:
 # ---------------------------------------------------------------- clipping: gradients that are too large
 
 
-def clip_grad_value(parameters: Any, bound: float) -> None:
+def clip_grad_value(parameters: object, bound: float) -> None:
     """Limit every element of every gradient to −bound ... bound.
 
     >>> w = af.Variable([1.0, 2.0])
@@ -248,7 +248,7 @@ def clip_grad_value(parameters: Any, bound: float) -> None:
     set_all(plan_grads(found, [np.clip(value_of(p.grad), -bound, bound) for p in found]))
 
 
-def clip_grad_norm(parameters: Any, max_norm: float) -> float:
+def clip_grad_norm(parameters: object, max_norm: float) -> float:
     """Multiply all gradients by one number, so that their norm, as one long vector, is at most ``max_norm`` (np.inf:
     only say how large it is).
 

@@ -29,7 +29,7 @@ from ..base.errors import CompileError, InputError, StaleValueError
 from ..base.lazy import show_bar
 from ..base.modes import modes
 from ..extending.joint import Parts, record_results, split_inputs, step_row
-from ..nodes.nodes import Array, NodeRole, gradient_target, value_of
+from ..nodes.nodes import AnyFunction, Array, NodeRole, gradient_target, value_of
 from ..nodes.versions import fingerprint
 from ..transforms.evaluation import find_argument
 from . import tasks
@@ -37,7 +37,7 @@ from . import tasks
 RETRIES = 2  # of Dask: how often a part that failed is tried again
 
 
-def kind_of(workers: Any) -> str:
+def kind_of(workers: object) -> str:
     """The way to call these workers: "map", "dask" or "ranks"."""
     if hasattr(workers, "Allreduce"):
         return "ranks"
@@ -148,7 +148,7 @@ def call_with(task: tasks.Task, group: list[tasks.Part], rows: list[list[Any]]) 
 # -- ranks
 
 
-def over_ranks(comm: Any, task: tasks.Task, parts: list[tasks.Part]) -> tasks.Answer:
+def over_ranks(comm: object, task: tasks.Task, parts: list[tasks.Part]) -> tasks.Answer:
     """The parts of this rank here, then one Allreduce of all sums, laid in a row. Pieces stay where they are."""
     if modes().shadow:
         raise InputError("a proof does not run what ranks say to each other once more: they may not all look")
@@ -201,7 +201,7 @@ def cut_on_all_ranks(how: DataParallel, shared: list[Any], cut: tasks.Cut) -> tu
     return places, sum([n for n, *_ in said]), [count for _, count, _ in said]
 
 
-def digest_of(f: Any, shared: list[Any]) -> str:
+def digest_of(f: object, shared: list[Any]) -> str:
     """The digest of the function's name and the numbers of its shared arguments."""
     found = hashlib.sha256(f"{getattr(f, '__module__', '')}.{getattr(f, '__qualname__', '')}".encode())
     for x in shared:
@@ -211,7 +211,7 @@ def digest_of(f: Any, shared: list[Any]) -> str:
 
 
 def data_parallel(
-    f: Callable[..., Any], *, over: int | str | Sequence[int | str], workers: Any = None, chunks: int = 16,
+    f: AnyFunction, *, over: int | str | Sequence[int | str], workers: object = None, chunks: int = 16,
     together: int = 1, reduction: str = "mean", rng: np.random.Generator | None = None, compiled: bool = False,
     progress: bool = False,
 ) -> DataParallel:  # fmt: skip
@@ -258,7 +258,7 @@ class DataParallel:
     """The result of :func:`data_parallel`: f, computed in parts."""
 
     def __init__(
-        self, f: Callable[..., Any], over: Any, workers: Any, chunks: int, together: int, reduction: str, rng: Any,
+        self, f: AnyFunction, over: Any, workers: Any, chunks: int, together: int, reduction: str, rng: Any,
         compiled: bool, progress: bool,
     ) -> None:  # fmt: skip
         functools.update_wrapper(self, f)
@@ -277,14 +277,14 @@ class DataParallel:
             if not is_right:
                 raise InputError(f"data_parallel: {said}")
 
-    def __call__(self, *args: Any, **options: Any) -> Any:
+    def __call__(self, *args: object, **options: object) -> Any:
         """The value of f for all rows."""
         check_surroundings([args, options])
         places = [find_argument(self.f, k, args, options) for k in self.over]
         shared: list[Any] = []
         cut: tasks.Cut = []
 
-        def slot(where: Any, path: str, x: Any) -> Any:
+        def slot(where: object, path: str, x: object) -> Any:
             if where in places:
                 cut.append((path, x))
                 return tasks.Slot(True, len(cut) - 1)
@@ -293,7 +293,7 @@ class DataParallel:
             shared.append(x)
             return tasks.Slot(False, len(shared) - 1)
 
-        def slots(where: Any, tree: Any) -> Any:
+        def slots(where: object, tree: object) -> Any:
             paths = pytree.tree_paths(tree, where if isinstance(where, str) else f"argument {where}")
             leaves = zip(paths, pytree.tree_leaves(tree), strict=True)
             return pytree.tree_unflatten(tree, iter([slot(where, path, x) for path, x in leaves]))
@@ -308,7 +308,7 @@ class DataParallel:
         return f"<data_parallel of {getattr(self.f, '__name__', self.f)}, {self.chunks} chunks>"
 
 
-def check_surroundings(arguments: Any) -> None:
+def check_surroundings(arguments: object) -> None:
     """Raise an error inside af.compile and af.vmap: what other processes do cannot be recorded there."""
     if any([hasattr(value_of(x), "tape") for x in pytree.tree_leaves(arguments)]):
         raise CompileError(
@@ -338,7 +338,7 @@ class Total:
         self.seeds = seeds[first : first + counts[mine]]
         self.owners = loss if tasks.own_generators(loss) else None
 
-    def evaluate(self, program: Any, shared: list[Any], cut: list[Any]) -> tuple[list[Array], list[Array]]:
+    def evaluate(self, program: AnyFunction, shared: list[Any], cut: list[Any]) -> tuple[list[Array], list[Array]]:
         """The results of a program over all parts, from plain arrays."""
         compiled = self.how.compiled and not isinstance(program, tasks.Pullback)
         task = tasks.Task(program, [value_of(x) for x in shared], len(self.spans), compiled, self.owners)
@@ -382,7 +382,7 @@ class BackwardStep:
         self.sums: list[tuple[int, ...]] = []
         self.pieces: list[tuple[int, ...]] = []
 
-    def __call__(self, g: Any, saved: Sequence[Any]) -> list[Any]:
+    def __call__(self, g: object, saved: Sequence[Any]) -> list[Any]:
         """dL/d(operand) for each, from dL/d(result): as plain arrays, or, in a recorded pass, as nodes."""
         record, again = saved[-1], modes().recording
         n = len(record.parents)

@@ -36,7 +36,7 @@ from ..base import pytree
 from ..base.errors import InputError, LostGradientError
 from ..base.modes import MODES, Modes, modes
 from ..base.numbering import now
-from ..nodes.nodes import Array, gradient_target, value_of
+from ..nodes.nodes import AnyFunction, Array, gradient_target, value_of
 from ..nodes.records import from_outside, holder_name
 from ..transforms.gradient import checked_scalar, value_and_grad
 from ..transforms.vjp_jvp import vjp
@@ -91,7 +91,7 @@ class RowRange:
         """These rows as a NumPy array; those of a memmap stay in the file until they are read."""
         return np.asarray(self.source[self.first : self.last])
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         x = self.source
         if is_whole_file(x):
             return rows_of_file, (str(x.filename), x.dtype.str, x.offset, x.shape, self.first, self.last)
@@ -129,7 +129,7 @@ def cut_places(n: int, chunks: int) -> list[int]:
     return [n * k // chunks for k in range(chunks + 1)]
 
 
-def is_dask(x: Any) -> bool:
+def is_dask(x: object) -> bool:
     """A dask.array? Nothing is imported to find out."""
     return type(x).__module__.partition(".")[0] == "dask" and hasattr(x, "to_delayed")
 
@@ -171,7 +171,7 @@ def places_of(cut: Cut, chunks: int) -> list[int]:
 # Modes that a task takes along.
 TRAVELLING = ("recording", "keep", "strict", "max_bytes", "safe_masking", "autocast", "anomaly", "shadow")
 # In this process, by the digest of the program and the code of its functions, which pickle knows by their names.
-COMPILED: OrderedDict[tuple[Any, ...], Callable[..., Any]] = OrderedDict()
+COMPILED: OrderedDict[tuple[Any, ...], AnyFunction] = OrderedDict()
 KEPT = 16
 
 
@@ -186,11 +186,11 @@ class Slot:
 class Loss:
     """f, with slots in its arguments. The value is summed, nothing else."""
 
-    f: Callable[..., Any]
+    f: AnyFunction
     arguments: Any  # (args, options)
 
-    def __call__(self, shared: list[Any], cut: list[Any], rng: Any = None) -> tuple[list[Any], list[Any]]:
-        def fill(x: Any) -> Any:
+    def __call__(self, shared: list[Any], cut: list[Any], rng: object = None) -> tuple[list[Any], list[Any]]:
+        def fill(x: object) -> Any:
             return (cut if x.is_cut else shared)[x.k] if isinstance(x, Slot) else x
 
         args, options = pytree.tree_unflatten(self.arguments, map(fill, pytree.tree_leaves(self.arguments)))
@@ -210,7 +210,7 @@ class LossAndGradient:
     of: Loss
     wanted: Wanted
 
-    def __call__(self, shared: list[Any], cut: list[Any], rng: Any = None) -> tuple[list[Any], list[Any]]:
+    def __call__(self, shared: list[Any], cut: list[Any], rng: object = None) -> tuple[list[Any], list[Any]]:
         def total(leaves: list[Any]) -> Any:
             return self.of(*self.wanted.put(leaves, shared, cut), rng)[0][0]
 
@@ -229,7 +229,7 @@ class Pullback:
     sums: int  # how many results are summed, and
     pieces: int  # how many are not
 
-    def __call__(self, shared: list[Any], cut: list[Any], rng: Any = None) -> tuple[list[Any], list[Any]]:
+    def __call__(self, shared: list[Any], cut: list[Any], rng: object = None) -> tuple[list[Any], list[Any]]:
         n, m = len(shared) - self.sums, len(cut) - self.pieces
         shared, cut, cotangent = shared[:n], cut[:m], (shared[n:], cut[m:])
 
@@ -273,7 +273,7 @@ class Part:
 class Task:
     """A program with the shared arrays: all that a worker needs besides its rows. Called with some parts."""
 
-    def __init__(self, program: Any, shared: list[Any], parts: int, compiled: bool, owners: Any) -> None:
+    def __init__(self, program: AnyFunction, shared: list[Any], parts: int, compiled: bool, owners: object) -> None:
         """``parts``: how many in all. ``owners``: what may refer to random generators; None if nothing does."""
         self.program, self.shared, self.parts, self.compiled, self.owners = program, shared, parts, compiled, owners
         switches = modes()
@@ -307,7 +307,7 @@ class Task:
             error.add_note(f"in part {part.number + 1} of {self.parts}, rows {first}:{last}")
             raise
 
-    def compiled_program(self) -> Callable[..., Any]:
+    def compiled_program(self) -> AnyFunction:
         """The program, compiled once in each process. Another process may get it again with each task."""
         if self.ready is None:
             key = hashlib.sha256(pickle_function(self.program)).digest(), *codes_of(self.program)
@@ -347,19 +347,18 @@ def enter_modes(travelled: dict[str, Any]) -> Iterator[None]:
         MODES.reset(token)
 
 
-def watched_generators(owners: Any) -> list[Any]:
+def watched_generators(owners: object) -> list[Any]:
     """The random generators that f must not draw from. Those of the process are watched where no other thread, which
     may draw, is in it: in workers that are processes above all."""
-    alone = () if _thread._count() else OWN
-    return [*alone, *([] if owners is None else own_generators(owners))]
+    return [*(() if _thread._count() else OWN), *([] if owners is None else own_generators(owners))]
 
 
-def own_generators(owners: Any) -> list[Any]:
+def own_generators(owners: object) -> list[Any]:
     """The random generators that are reached from there, but those of the process, which other threads use, too."""
     return [x for x in reachable_generators(owners) if x not in OWN]
 
 
-def pickle_function(x: Any) -> bytes:
+def pickle_function(x: object) -> bytes:
     """A function as pickle sends it, or else cloudpickle, which then exists at the receiver."""
     try:
         return pickle.dumps(x)
@@ -369,7 +368,7 @@ def pickle_function(x: Any) -> bytes:
         return data
 
 
-def check_captured(z: Any, start: int, shared: list[Any], cut: list[Any]) -> None:
+def check_captured(z: object, start: int, shared: list[Any], cut: list[Any]) -> None:
     """Raise LostGradientError if f has used a Variable that is not one of its arguments: it would get no gradient.
 
     start : when f was called; older nodes were made outside.

@@ -14,13 +14,13 @@ from ..base.columns import aligned
 from ..base.errors import lost
 from ..base.groups import grouped
 from ..nodes.cuts import explain
-from ..nodes.nodes import gradient_target
+from ..nodes.nodes import Holder, Node, gradient_target
 from ..nodes.records import Record
 from ..program.boxes import Boxes
 from ..program.names import Naming
 from ..table.blocks import FROM
 from .model.gathering import kept_bytes
-from .summaries import summary as network_table
+from .summaries import Summary, summary as network_table
 from .walk import Graph, graph
 
 
@@ -49,7 +49,7 @@ class Memory:
     savings: dict[str, int]
     picture: Callable[..., Graph] = field(repr=False, compare=False)
 
-    def graph(self, **options: Any) -> Graph:
+    def graph(self, **options: object) -> Graph:
         """The picture, each card with the bytes that it keeps, and below it what is known of the whole. ``options`` are
         those of ``node.graph()``; the picture's ``table(memory=True)`` has the bytes as a column."""
         drawn = self.picture(**options)
@@ -70,12 +70,12 @@ class Memory:
     __repr__ = __str__
 
 
-def summary(node: Any, *, memory: bool = False) -> Any:
+def summary(node: Node, *, memory: bool = False) -> Memory | Summary:
     """``loss.summary()``: a network as a table, or what its graph keeps."""
     return memory_of_graph(node) if memory else network_table(node)
 
 
-def memory_of_graph(node: Any) -> Memory:
+def memory_of_graph(node: Node) -> Memory:
     """What the graph of ``node`` keeps for a backward pass: ``loss.summary(memory=True)``.
 
     Arrays of Variables and Constants, and data that the program holds, are not counted: they are there without the
@@ -132,7 +132,7 @@ def most_gradients(order: list[Any]) -> int:
     return most
 
 
-def gradient_bytes(x: Any) -> int:
+def gradient_bytes(x: Holder) -> int:
     """The size of the gradient of a record or a Variable."""
     return int(math.prod(x.shape) * x.dtype.itemsize)
 

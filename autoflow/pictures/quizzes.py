@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from .formulas.chain import rules
 from .model.data import GraphData, Numbers, Placeholder, Vertex, numbers, on_paper
 from .model.steps import Product, Step, amount_text, gradient_name, say, steps_of
 from .pages.html import document, fragment, image, page
-from .pages.stepper import Stepper, bundle, save, show
+from .pages.stepper import Kinds, Stepper, bundle, save, show
 from .walk import Graph, facade, graph as picture_of
 
 # ---------------------------------------------------------------- steps: one at a time
@@ -29,7 +30,7 @@ from .walk import Graph, facade, graph as picture_of
 LIMIT = 400  # nodes; more are too many to step through
 
 
-def steps(node: Any, *, limit: int = LIMIT) -> list[Step]:
+def steps(node: object, *, limit: int = LIMIT) -> list[Step]:
     """The steps that lead to ``node`` and back from it, with ones as the seed: what ``backward()`` does, and its order.
 
     Whether ``backward()`` has been called makes no difference, and no node is changed. A large graph is cut to the
@@ -60,7 +61,7 @@ def lesson(node: Any, **options: Any) -> Graph:
     return replace(picture, rules=rules(node if isinstance(node, (list, tuple)) else [node], picture))
 
 
-def step(node: Any, *, limit: int = LIMIT, **options: Any) -> Stepper:
+def step(node: object, *, limit: int = LIMIT, **options: object) -> Stepper:
     """Step through the forward and the backward pass of ``node``: ◀ ▶ in a notebook, text in a terminal.
 
     Each step shows the products of the chain rule and the sums so far, in the order of ``backward()``; *predict
@@ -131,7 +132,7 @@ class Quiz:
         """The page; with ``full=False`` the content of its body, for a page of your own."""
         return page(self.graph, self.start, quiz=True) if full else fragment(self.graph, self.start, quiz=True)
 
-    def save(self, path: Any) -> Path:
+    def save(self, path: str | PathLike[str]) -> Path:
         """Write the page (.html), or the sheet in another format. Returns the path."""
         return save(self.sheet(), path, writers={".html": lambda _: self.to_html()})
 
@@ -140,7 +141,7 @@ class Quiz:
 
     __repr__ = __str__
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+    def _repr_mimebundle_(self, include: Kinds = None, exclude: Kinds = None) -> dict[str, Any]:
         """What notebooks show."""
         return bundle(self, include, exclude, self.sheet())
 
@@ -167,7 +168,7 @@ def blank(x: Numbers) -> Placeholder:
     return Placeholder(x.shape, x.dtype, True, (math.nan,) if x.scalar else None, rms=rms, words=LINE)
 
 
-def quiz(node: Any, *, limit: int = LIMIT, **options: Any) -> Quiz:
+def quiz(node: object, *, limit: int = LIMIT, **options: object) -> Quiz:
     """The backward pass of ``node`` as questions: a page to answer in, and sheets for paper with and without answers.
 
     limit, options : as for ``node.step()``. Errors: those of ``node.graph()``.
@@ -186,7 +187,7 @@ def quiz(node: Any, *, limit: int = LIMIT, **options: Any) -> Quiz:
 # ---------------------------------------------------------------- a queue that does not wait
 
 
-def wrong_queue_steps(node: Any, *, visited: bool = True) -> list[Step]:
+def wrong_queue_steps(node: object, *, visited: bool = True) -> list[Step]:
     """The same lesson with a plain queue, which does not wait: how it goes wrong, next to :func:`steps`.
 
     visited : True is a queue with a set of nodes that were seen: ``a`` is processed once, but before all of its

@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from html import escape
+from os import PathLike
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, TypeVar
@@ -25,7 +26,7 @@ from typing import Any, TypeVar
 from ..base.errors import LOST, LostGradientError
 from ..base.modes import modes
 from ..forward.replay import key_of, record_again
-from ..nodes.nodes import Node, OperationRole, Variable
+from ..nodes.nodes import AnyFunction, ByName, Node, OperationRole, Variable
 from ..program.watch import trace
 from .folding import views
 from .folding.choose import open_boxes
@@ -147,7 +148,7 @@ class Graph(GraphData):
         """A tree of lines, from the output down to the leaves."""
         return text.to_text(self, ascii)
 
-    def save(self, path: Any, *, seconds: float = 1.4) -> Path:
+    def save(self, path: str | PathLike[str], *, seconds: float = 1.4) -> Path:
         """Write a file in the format that its name ends with: .svg .html .png .pdf .tex .dot .mmd .json .txt, or
         a film of its steps: .gif .mp4. Returns the path.
 
@@ -164,7 +165,7 @@ class Graph(GraphData):
 
     __repr__ = __str__
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+    def _repr_mimebundle_(self, include: stepper.Kinds = None, exclude: stepper.Kinds = None) -> dict[str, str]:
         """What notebooks show. An exception here would print a traceback into the page, so none is raised."""
         return stepper.bundle(self, include, exclude)
 
@@ -174,7 +175,7 @@ class Graph(GraphData):
 
 
 Kind = TypeVar("Kind", bound="Graph")
-Way = TypeVar("Way", bound=Callable[..., Any])
+Way = TypeVar("Way", bound=AnyFunction)
 
 
 def of_nodes(way: Way | None) -> Way:
@@ -184,7 +185,7 @@ def of_nodes(way: Way | None) -> Way:
     return way
 
 
-def facade(data: GraphData, kind: type[Kind] = Graph, **more: Any) -> Kind:  # type: ignore[assignment]
+def facade(data: GraphData, kind: type[Kind] = Graph, **more: object) -> Kind:  # type: ignore[assignment]
     """The data as a picture that shows itself, with what is drawn of it if that is known."""
     made = kind(**{field.name: getattr(data, field.name) for field in fields(data)} | more)
     if "drawn" in data.__dict__:
@@ -211,8 +212,8 @@ WORDS = {
 def graph(
     node: Any, detail: str | None = None, *, direction: str | None = None, constants: str = "inline",
     legend: bool = True, theme: str | None = None, engine: str | None = None, gradients: bool | None = None,
-    limit: int | None = None, depth: int | None = None, open: str | Sequence[str] = (), around: Any = None,
-    radius: int = 2, highlight: Any = None, merge: bool = True, fold: bool | Callable[[str], bool] = True,
+    limit: int | None = None, depth: int | None = None, open: str | Sequence[str] = (), around: object = None,
+    radius: int = 2, highlight: object = None, merge: bool = True, fold: bool | Callable[[str], bool] = True,
 ) -> Graph:  # fmt: skip
     """The picture of how ``node`` (or each of a list of nodes) was computed, and of one backward pass from it.
 
@@ -246,7 +247,7 @@ def graph(
     >>> [(edge.source, edge.target, edge.sent.elements) for edge in g.edges]
     [(0, 2, (5.0,)), (1, 2, (3.0,))]
     """
-    words: dict[str, Any] = dict(locals())  # all arguments, by name
+    words: ByName = dict(locals())  # all arguments, by name
     picture = build_picture(asked := SimpleNamespace(**words))
 
     def again(inputs: Any) -> Graph:
@@ -313,7 +314,7 @@ def with_rules(nodes: Sequence[Vertex], walk: Walk) -> tuple[Vertex, ...]:
     return tuple([replace(v, operands=tuple(rows[v.id])) if v.id in rows else v for v in nodes])
 
 
-def check_words(**given: Any) -> None:
+def check_words(**given: object) -> None:
     """Raise ValueError with the allowed words if one of the arguments is not among them."""
     for name, value in given.items():
         if value is not None and value not in WORDS[name]:
@@ -384,7 +385,7 @@ MOST = 60  # nodes that are drawn without being asked for
 ELEMENTS = 100_000  # in all of them; going back through more takes noticeable time
 
 
-def node_bundle(node: Any, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+def node_bundle(node: Node, include: stepper.Kinds = None, exclude: stepper.Kinds = None) -> dict[str, Any]:
     """What IPython shows for a node: the text of ``repr``, and HTML.
 
     >>> import autoflow as af
@@ -401,7 +402,7 @@ def node_bundle(node: Any, include: Any = None, exclude: Any = None) -> dict[str
     return stepper.make_bundle(makers, include, exclude, f"<{type(node).__name__}, which cannot be shown: %s>")
 
 
-def html(node: Any, text: str) -> str:
+def html(node: Node, text: str) -> str:
     """Numbers, a line about the node, and what can be unfolded."""
     body, _, _ = text.rpartition("\n" if "\n" in text else "  ")
     lines = f"<pre>{escape(body or text)}</pre>"
@@ -413,7 +414,7 @@ def html(node: Any, text: str) -> str:
         return lines
 
 
-def node_title(node: Any) -> str:
+def node_title(node: Node) -> str:
     """``a5: Operation subtract · gradient 1``."""
     record = node.grad_fn
     name = titles_of([node if record is None else record]).name(node if record is None else record) or node.name
@@ -430,7 +431,7 @@ def node_title(node: Any) -> str:
     return f"{clip(clean(name), 60)}: " + " · ".join(words)
 
 
-def behind(node: Any) -> str:
+def behind(node: Node) -> str:
     """The picture, folded away; of a large graph how to draw it."""
     record = identity_of(node)
     if record is None or not record.parents:

@@ -33,7 +33,7 @@ import numpy as np
 
 from ..base.errors import NoRuleError
 from ..table.kernels import one_minus_square, twice
-from ..table.shapes import CLIP, Array, as_dtype, functions, innermost, is_on_host, numbers_of
+from ..table.shapes import CLIP, AnyFunction, Array, as_dtype, functions, innermost, is_on_host, numbers_of
 from ..table.table import composed, primitive, rule
 
 # ---------------------------------------------------------------- arithmetic
@@ -181,7 +181,7 @@ def exp_above(x: Array, z: Array, exp: Any) -> Array:
     return exp(np.where((x == z) & (np.absolute(z) == np.inf), 0, x - z))
 
 
-def share_of_logaddexp(g: Array, x: Array, y: Array, z: Array, exp: Any) -> Array:
+def share_of_logaddexp(g: Array, x: Array, y: Array, z: Array, exp: AnyFunction) -> Array:
     """∂ log(eˣ + eʸ)/∂x = eˣ / (eˣ + eʸ); half each if both are the same infinity."""
     x, y = exp_above(x, z, exp), exp_above(y, z, exp)
     return g * (x / (x + y))
@@ -368,8 +368,7 @@ rule(np.round, "x | decimals=0", x=zero, domain=(0.6, 1.4), holomorphic=False, a
 
 def clip_x(g: Array, x: Array, min: Array, max: Array) -> Array:
     """1 inside the closed interval, exact zeros outside: what follows may be infinite there, as the root of 0 is."""
-    inside = (True if min is None else x >= min) & (True if max is None else x <= max)
-    return np.where(inside, g, 0)
+    return np.where((True if min is None else x >= min) & (True if max is None else x <= max), g, 0)
 
 
 def clip_min(g: Array, x: Array, min: Array, max: Array) -> Array:
@@ -418,8 +417,7 @@ def nan_to_num_x(g: Array, x: Array) -> Array:
     """1 at the numbers, 0 where one was put in; real and imaginary parts each for themselves."""
     if x.dtype.kind != "c":
         return np.where(np.isfinite(x), g, 0)
-    real = np.where(np.isfinite(np.real(x)), np.real(g), 0)
-    return real + 1j * np.where(np.isfinite(np.imag(x)), np.imag(g), 0)
+    return np.where(np.isfinite(np.real(x)), np.real(g), 0) + 1j * np.where(np.isfinite(np.imag(x)), np.imag(g), 0)
 
 
 rule(np.nan_to_num, "x | copy=True nan=0.0 posinf=None neginf=None", "nan→0", r"\operatorname{num} $x",
@@ -468,6 +466,6 @@ def frexp(x: Array) -> tuple[Array, Array]:
 
 
 @composed(np.ldexp)
-def ldexp(x: Any, k: Any) -> Array:
+def ldexp(x: Array, k: Array) -> Array:
     """x · 2ᵏ."""
     return times_power(x, numbers_of(k))

@@ -46,7 +46,7 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Array:
 
 
 @composed(np.insert)
-def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Array:
+def insert(arr: Array, obj: Any, values: Array, axis: Any = None) -> Array:
     """With ``values``, in the dtype of ``arr``, before those places."""
     x, y = together(arr, values)
     is_plain = type(y) is np.ndarray and not hasattr(values, "dtype")  # then NumPy casts, and refuses complex numbers
@@ -63,7 +63,7 @@ run_own(np.piecewise, sequences="condlist funclist", untouched="args kw")
 
 
 @composed(np.choose, sequences="choices")
-def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Array:
+def choose(a: Array, choices: Any, out: object = None, mode: str = "raise") -> Array:
     """At each place the element of that choice."""
     which: Any = np.choose
     i = as_array(numbers_of(a))
@@ -72,7 +72,7 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Array:
     return move_elements(lambda *numbers: which(i, numbers, mode=mode), *together(*choices))
 
 
-def choose_there(i: Array, choices: Any, mode: Any) -> Array:
+def choose_there(i: Array, choices: Any, mode: object) -> Array:
     """:func:`choose`, with the choices where they are: on a GPU."""
     n = len(choices)
     if mode in ("raise", 2, None) and np.any((i < 0) | (i >= n)):
@@ -143,8 +143,8 @@ def spaced(x: Any, y: Any, num: int, endpoint: bool = True, dtype: Any = None, a
 @composed(np.linspace)
 def linspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None,
-    axis: int = 0, *, device: Any = None,
-) -> Any:  # fmt: skip
+    axis: int = 0, *, device: object = None,
+) -> Array | tuple[Array, float]:  # fmt: skip
     """Evenly spaced from ``start`` to ``stop``; with ``retstep`` the step as well."""
     if device not in (None, "cpu"):
         raise ValueError(f"Device not understood. Only 'cpu' is allowed, but received: {device}")
@@ -187,7 +187,7 @@ run_own(np.apply_over_axes)
 
 
 @composed(np.apply_along_axis, untouched="args options")
-def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **options: Any) -> Array:
+def apply_along_axis(func1d: Any, axis: int, arr: Array, *args: Any, **options: Any) -> Array:
     """``func1d`` of every vector along an axis; its results replace that axis."""
     x = as_array(arr)
     axis = normalize_axis_index(axis, x.ndim)
@@ -197,5 +197,4 @@ def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **options: An
     if not parts:
         raise ValueError("Cannot apply_along_axis when any iteration dimensions are 0")
     made = np.stack(parts).reshape(lead + parts[0].shape)
-    new = tuple(range(len(lead), made.ndim))
-    return np.transpose(made, (*range(axis), *new, *range(axis, len(lead))))
+    return np.transpose(made, (*range(axis), *range(len(lead), made.ndim), *range(axis, len(lead))))

@@ -27,7 +27,7 @@ run_own(np.diff, np.gradient, np.trapezoid)
 
 
 @composed(np.ediff1d)
-def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
+def ediff1d(ary: Array, to_end: Array = None, to_begin: Array = None) -> Array:
     """Differences of the flattened array, with values put before and behind, in its dtype."""
     x = as_array(ary).reshape(-1)
     begin, end = [None if part is None else together(x, part)[1].reshape(-1) for part in (to_begin, to_end)]
@@ -92,7 +92,7 @@ def interp_xp(g: Array, xp: Array, x: Array, fp: Array) -> Array:
     return put_back(sent * (1 - t), (j,), xp.shape) + put_back(sent * t, (k,), xp.shape)
 
 
-def interp_fp(g: Array, xp: Array, x: Array, fp_shape: Shape, left: Any, right: Any) -> Array:
+def interp_fp(g: Array, xp: Array, x: Array, fp_shape: Shape, left: object, right: object) -> Array:
     """z = (1 − t) fp[j] + t fp[k]; beyond the points it is the first or the last, unless other values were given."""
     j, k, t, before, behind = piece(xp, x)
     if left is not None:
@@ -126,8 +126,7 @@ def in_full(g: Array, n: int, m: int, late: bool = False) -> Array:
 def convolve_x(g: Array, x_shape: Shape, y: Array) -> Array:
     """z[k] = Σ_i x[i] y[k − i], so dL/dx[i] = Σ_k g[k] y[k − i]: g slid over y reversed."""
     y = np.reshape(y, -1)
-    n = int(np.prod(x_shape))
-    return np.convolve(in_full(g, n, y.shape[0]), y[::-1], "valid").reshape(x_shape)
+    return np.convolve(in_full(g, int(np.prod(x_shape)), y.shape[0]), y[::-1], "valid").reshape(x_shape)
 
 
 def correlate_x(g: Array, x_shape: Shape, y: Array) -> Array:
@@ -141,8 +140,7 @@ def correlate_y(g: Array, x: Array, y_shape: Shape) -> Array:
     """The same for y: conjugated, and reversed back."""
     x = np.reshape(x, -1)
     n, m = x.shape[0], int(np.prod(y_shape))
-    sent = np.convolve(in_full(g, n, m, n < m), np.conjugate(x)[::-1], "valid")
-    return np.conjugate(sent[::-1]).reshape(y_shape)
+    return np.conjugate(np.convolve(in_full(g, n, m, n < m), np.conjugate(x)[::-1], "valid")[::-1]).reshape(y_shape)
 
 
 # fmt: off
@@ -160,8 +158,7 @@ run_own(*[getattr(np.emath, name) for name in np.emath.__all__])
 
 
 @composed(np.real_if_close)
-def real_if_close(a: Any, tol: float = 100) -> Array:
+def real_if_close(a: Array, tol: float = 100) -> Array:
     """The real part, if all imaginary parts are rounding errors."""
     x = as_array(a)
-    answer = np.real_if_close(numbers_of(x), tol)
-    return np.real(x) if x.dtype.kind == "c" and answer.dtype.kind != "c" else x
+    return np.real(x) if x.dtype.kind == "c" and np.real_if_close(numbers_of(x), tol).dtype.kind != "c" else x

@@ -57,7 +57,7 @@ def rfft_x(g: Array, x_shape: Shape, n: Any, axis: int, norm: Any) -> Array:
     return to_length(np.fft.irfft(g * half_weights(g, n, axis, 0.5), n, axis, BACK[norm]), x_shape[axis], axis)
 
 
-def irfft_x(g: Array, x_shape: Shape, axis: int, norm: Any) -> Array:
+def irfft_x(g: Array, x_shape: Shape, axis: int, norm: str | None) -> Array:
     """Each inner frequency was used twice, as it is and conjugated. (If x is real, only the real part counts.)"""
     sent = np.fft.rfft(g, axis=axis, norm=BACK[norm])
     return to_length(sent * half_weights(sent, g.shape[axis], axis, 2.0), x_shape[axis], axis)

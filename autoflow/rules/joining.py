@@ -47,7 +47,7 @@ rule(np.stack, "*xs | axis=0 dtype=None casting='same_kind'", "stack", r"\operat
 
 
 @composed(np.array_split)
-def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
+def array_split(ary: Array, indices_or_sections: object, axis: int = 0) -> list[Array]:
     """Parts along an axis: split at the given places, or into a number of parts of nearly equal length. (NumPy's own
     code takes three times as many operations, which pictures would show.)"""
     x = as_array(ary)
@@ -86,7 +86,7 @@ MAPPED = ("edge", "reflect", "symmetric", "wrap")  # every element of the result
 
 
 @primitive
-def pad(x: Array, pad_width: Any, mode: Any = "constant", constant_values: Any = 0) -> Array:
+def pad(x: Array, pad_width: Any, mode: Any = "constant", constant_values: object = 0) -> Array:
     """``np.pad`` with plain constants, or with copies of elements of x."""
     options: Any = {"constant_values": constant_values} if mode == "constant" else {}
     return np.pad(x, pad_width, mode, **options)
@@ -98,11 +98,10 @@ def pad_x(g: Array, x_shape: Shape, pad_width: Any, mode: Any) -> Array:
         before = np.broadcast_to(pad_width, (len(x_shape), 2))[:, 0]
         return g[tuple([slice(int(b), int(b) + n) for b, n in zip(before, x_shape, strict=True)])]
     size = math.prod(x_shape)
-    origin = np.pad(np.arange(size).reshape(x_shape), pad_width, mode)
-    return put_back(g, (origin,), (size,)).reshape(x_shape)
+    return put_back(g, (np.pad(np.arange(size).reshape(x_shape), pad_width, mode),), (size,)).reshape(x_shape)
 
 
-def take_x(g: Array, x_shape: Shape, indices: Any, axis: Any, mode: Any) -> Array:
+def take_x(g: Array, x_shape: Shape, indices: Array, axis: Any, mode: Any) -> Array:
     """Every element receives the gradients of all the places where it was taken."""
     shape = (math.prod(x_shape),) if axis is None or not x_shape else x_shape
     axis = 0 if axis is None or not x_shape else axis % len(shape)
@@ -113,7 +112,7 @@ def take_x(g: Array, x_shape: Shape, indices: Any, axis: Any, mode: Any) -> Arra
 
 
 @composed(np.compress)
-def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Array:
+def compress(condition: Any, a: Any, axis: Any = None, out: object = None) -> Array:
     """The elements at which the condition holds."""
     if np.ndim(condition) != 1:
         raise ValueError("condition must be a 1-d array")

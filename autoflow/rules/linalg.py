@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.types import Array, Shape
+from ..base.types import Array, DTypeLike, Shape
 from ..table.bodies import run_own, with_copies
 from ..table.indexing import put_back
 from ..table.kernels import product
@@ -151,13 +151,12 @@ rule(np.tensordot, "x y | axes=2", "⊗", r"$x \cdot $y", precedence=2,
 
 
 @composed(np.einsum)
-def einsum(*operands: Any, optimize: Any = False, **options: Any) -> Array:
+def einsum(*operands: Any, optimize: object = False, **options: Any) -> Array:
     """Both spellings of ``np.einsum``: ``("ij,jk", x, y)`` and ``(x, [0, 1], y, [1, 2])``."""
     arrays, call = arrays_and_subscripts(operands)
     if not isinstance(call, str) and any([is_node(part) for part in call]):  # NumPy says what is wrong
         return np.einsum(*[numbers_of(x) for x in operands], **options)
-    letters = explicit(call, [np.ndim(x) for x in arrays])
-    return indexed_sum(arrays, call, letters, optimize, **options)
+    return indexed_sum(arrays, call, explicit(call, [np.ndim(x) for x in arrays]), optimize, **options)
 
 
 def arrays_and_subscripts(operands: Any) -> tuple[Any, Any]:
@@ -181,8 +180,7 @@ def compute_einsum(xs: Sequence[Array], call: Any, letters: str, **options: Any)
     """The call as it was given, so that its bits and its errors are NumPy's."""
     if isinstance(call, str):
         return np.einsum(call, *xs, **options)
-    given = [word for pair in zip(xs, call, strict=False) for word in pair]
-    return np.einsum(*given, *call[len(xs) :], **options)
+    return np.einsum(*[word for pair in zip(xs, call, strict=False) for word in pair], *call[len(xs) :], **options)
 
 
 indexed_sum.compute = compute_einsum  # type: ignore[attr-defined]
@@ -217,7 +215,7 @@ def spell_subscripts(lists: Sequence[Any], n: int) -> str:
     return ",".join(terms[:n]) + ("->" + terms[n] if len(terms) > n else "")
 
 
-def einsum_x(g: Array, k: int, xs: Sequence[Array], letters: str, optimize: Any, dtype: Any) -> Array:
+def einsum_x(g: Array, k: int, xs: Sequence[Array], letters: str, optimize: object, dtype: DTypeLike | None) -> Array:
     """z[out] = Σ x₀[...] x₁[...] ..., so dL/dxₖ[own] = Σ g[out] · the others: an einsum again, out and own swapped.
 
     Three cases are corrected afterwards: a letter that only xₖ has (it was summed over: every
@@ -252,7 +250,7 @@ rule(indexed_sum, "*xs | call letters optimize=False dtype=None order='K' castin
 
 
 @composed(np.kron)
-def kron(a: Any, b: Any) -> Array:
+def kron(a: Array, b: Array) -> Array:
     """Every element of a times all of b: axes (a₀, 1, a₁, 1) and (1, b₀, 1, b₁) multiplied, then joined in pairs."""
     x, y = as_array(a), as_array(b)
     if not x.ndim or not y.ndim:
@@ -264,7 +262,7 @@ def kron(a: Any, b: Any) -> Array:
 
 
 @composed(np.cross)
-def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Array:
+def cross(a: Array, b: Array, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Array:
     """x × y of vectors along an axis. If they have two elements, as NumPy allowed until 2.4, the third is 0."""
     if axis is not None:
         axisa = axisb = axisc = axis

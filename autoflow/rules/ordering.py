@@ -98,9 +98,9 @@ def kept_values(x: Array, values: Array) -> Array:
 
 @composed(np.unique)
 def unique(
-    ar: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: Any = None,
+    ar: Array, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: Any = None,
     **options: Any,
-) -> Any:  # fmt: skip
+) -> Array | tuple[Array, ...]:  # fmt: skip
     """The values are recorded; indices and counts are plain."""
     x = as_array(ar)
     if options.get("sorted") is False and axis is None and not (return_index or return_inverse or return_counts):
@@ -120,7 +120,7 @@ run_own(np.unique_all, np.unique_counts, np.unique_inverse, np.unique_values, np
 
 
 @composed(np.bincount)
-def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Array:
+def bincount(x: Any, weights: Array = None, minlength: int = 0) -> Array:
     """How often 0, 1, 2, ... occur, or the sums of their weights."""
     i = numbers_of(as_array(x) if np.size(x) else x)  # NumPy takes an empty list for integers
     if not (np.size(i) and has_gradient(weights)):
@@ -143,11 +143,10 @@ def edges_of(a: Any, bins: Any, range: Any) -> Array:
 
 def bin_of(a: Array, edges: Array) -> Array:
     """Which bin each number is in; bins contain their left edge, the last one both. -1 or the number of bins: none."""
-    i = np.searchsorted(edges, a, "right") - 1
-    return np.where(a == edges[-1], edges.size - 2, i)
+    return np.where(a == edges[-1], edges.size - 2, np.searchsorted(edges, a, "right") - 1)
 
 
-def histogram_w(g: Array, a: Any, bins: Any, range: Any) -> Array:
+def histogram_w(g: Array, a: Array, bins: object, range: object) -> Array:
     """The gradient of the bin."""
     edges = edges_of(a, bins, range)
     i, n = bin_of(a, edges), edges.size - 1
@@ -156,7 +155,7 @@ def histogram_w(g: Array, a: Any, bins: Any, range: Any) -> Array:
 
 @composed(np.histogram, sequences="bins")
 def histogram(
-    a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
+    a: Array, bins: object = 10, range: object = None, density: object = None, weights: Array = None
 ) -> tuple[Array, Array]:
     """Counts or sums of weights, and the edges of the bins."""
     numbers, plain, ends = numbers_of(as_array(a)), numbers_in(bins), numbers_in(range)
@@ -190,7 +189,7 @@ def moving(edges: Array, a: Array, bins: Any, range: Any) -> Array:
 
 @composed(np.histogramdd, sequences="sample bins range")
 def histogramdd(
-    sample: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
+    sample: Any, bins: Any = 10, range: Any = None, density: object = None, weights: Array = None
 ) -> tuple[Array, Any]:  # fmt: skip
     """Counts or sums of weights in boxes, and the edges of the bins of each dimension.
 

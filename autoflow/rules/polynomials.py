@@ -19,7 +19,7 @@ run_own(np.polyfit, written="x y")
 
 
 @composed(np.polymul)
-def polymul(a1: Any, a2: Any) -> Array:
+def polymul(a1: Array, a2: Array) -> Array:
     """The product: a convolution of the coefficients, leading zeros left out."""
     x, y = together(a1, a2)
     return np.convolve(trim_zeros(x), trim_zeros(y))

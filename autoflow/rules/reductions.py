@@ -16,12 +16,11 @@ gradients are 0.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..base.types import Array, Shape
+from ..base.types import AnyFunction, Array, ByName, DTypeLike, Shape
 from ..table.blocks import in_blocks
 from ..table.bodies import run_own
 from ..table.kernels import FLOATS, broadcast_view, compute_mean, compute_var, reducer
@@ -47,7 +46,7 @@ def mask_out(g: Array, where: Any) -> Array:
     return g if where is None or where is True else np.where(where, g, 0)
 
 
-def count_used(shape: Shape, axis: Axis, where: Any) -> Any:
+def count_used(shape: Shape, axis: Axis, where: Any) -> Array:
     """How many elements went into each result: a number, or with ``where=`` an array with the axes kept."""
     if where is None or where is True:
         return count_along(shape, axis)
@@ -57,7 +56,7 @@ def count_used(shape: Shape, axis: Axis, where: Any) -> Any:
 # ---------------------------------------------------------------- sum, mean, variance
 
 
-def sum_x(g: Array, x_shape: Shape, axis: Axis, keepdims: bool, where: Any) -> Array:
+def sum_x(g: Array, x_shape: Shape, axis: Axis, keepdims: bool, where: object) -> Array:
     """z[i] = Σ_j x[i, j], so dz[i]/dx[i, j] = 1: every element receives its sum's gradient.
 
     Shapes: x (..., n, ...), z without (or with length-1) ``axis``; returns x.shape.
@@ -67,29 +66,28 @@ def sum_x(g: Array, x_shape: Shape, axis: Axis, keepdims: bool, where: Any) -> A
     return mask_out(broadcast_view(restore_axes(g, x_shape, axis, keepdims), x_shape), where)
 
 
-def mean_x(g: Array, x_shape: Shape, axis: Axis, keepdims: bool, where: Any) -> Array:
+def mean_x(g: Array, x_shape: Shape, axis: Axis, keepdims: bool, where: object) -> Array:
     """z = Σ x / n: every element receives an n-th of its mean's gradient."""
     g = divide_by_count(restore_axes(g, x_shape, axis, keepdims), count_used(x_shape, axis, where))
     return mask_out(broadcast_view(g, x_shape), where)
 
 
-def deviations(x: Array, axis: Axis, dtype: Any, where: Any) -> Array:
+def deviations(x: Array, axis: Axis, dtype: DTypeLike | None, where: object) -> Array:
     """x - mean(x), at least in single precision; what ``where`` leaves out, which may be NaN, is taken as 0."""
     x = mask_out(x, where)
     dtype = np.float32 if dtype is None and x.dtype == np.float16 else dtype
     if where is not None and not is_on_host(x):  # CuPy's mean knows no where=
-        total = np.sum(x, axis=axis, dtype=dtype, keepdims=True)
-        return x - total / count_used(x.shape, axis, where)
+        return x - np.sum(x, axis=axis, dtype=dtype, keepdims=True) / count_used(x.shape, axis, where)
     return x - compute_mean(x, axis, dtype, True, where)
 
 
-def freedom(shape: Shape, axis: Axis, ddof: Any, correction: Any, where: Any) -> Any:
+def freedom(shape: Shape, axis: Axis, ddof: object, correction: object, where: object) -> Array:
     """The divisor of a variance: max(n - ddof, 0), as in NumPy. ``correction`` is another name for ddof."""
     n = count_used(shape, axis, where) - (ddof if correction is None else correction)
     return max(n, 0) if isinstance(n, (int, float)) else np.maximum(n, 0)
 
 
-def spread_over(g: Array, x: Array, axis: Axis, ddof: Any, keepdims: bool, where: Any, correction: Any) -> Array:
+def spread_over(g: Array, x: Array, axis: Axis, ddof: Any, keepdims: bool, where: object, correction: object) -> Array:
     """``g`` over the degrees of freedom, to be multiplied by deviations. (With ``dtype=complex`` NumPy's real number
     has an imaginary part, 0, to which nothing flows.)"""
     g = restore_axes(np.real(g) if g.dtype.kind == "c" else g, x.shape, axis, keepdims)
@@ -103,7 +101,7 @@ def var_x(g: Array, x: Array, axis: Axis, dtype: Any, ddof: Any, keepdims: bool,
 
 
 def std_x(
-    g: Array, x: Array, z: Array, axis: Axis, dtype: Any, ddof: Any, keepdims: bool, where: Any, correction: Any
+    g: Array, x: Array, z: Array, axis: Axis, dtype: Any, ddof: Any, keepdims: bool, where: object, correction: object
 ) -> Array:  # fmt: skip
     """z = √var, so dz/dx = (x - m) / (n z); 0 where all values are equal, as a subgradient.
 
@@ -149,25 +147,24 @@ def product_of_others(x: Array, axis: Axis) -> Array:
     """
     y = to_last(x, axis)
     left = np.cumprod(shift_right(y), axis=-1)
-    right = np.cumprod(shift_right(y[..., ::-1]), axis=-1)[..., ::-1]
-    return from_last(left * right, x.shape, axis)
+    return from_last(left * np.cumprod(shift_right(y[..., ::-1]), axis=-1)[..., ::-1], x.shape, axis)
 
 
-def in_dtype(x: Array, dtype: Any) -> Array:
+def in_dtype(x: Array, dtype: DTypeLike | None) -> Array:
     """The numbers that a reduction with ``dtype=`` computes with: a real dtype drops imaginary parts (the numbers stay
     complex, so that a complex gradient goes back to x)."""
     drops = dtype is not None and x.dtype.kind == "c" and np.dtype(dtype).kind != "c"
     return as_dtype(np.real(x), dtype) + 0j if drops else x if dtype is None else as_dtype(x, dtype)
 
 
-def prod_x(g: Array, x: Array, axis: Axis, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Array:
+def prod_x(g: Array, x: Array, axis: Axis, dtype: Any, keepdims: bool, initial: object, where: Any) -> Array:
     """z = Π x, so dz/dxᵢ is the product of the others."""
     x = in_dtype(x, dtype)
     g = restore_axes(g if initial is None else g * initial, x.shape, axis, keepdims)
     return mask_out(g * product_of_others(x if where is None else np.where(where, x, 1), axis), where)
 
 
-def cumsum_x(g: Array, x_shape: Shape, axis: Any) -> Array:
+def cumsum_x(g: Array, x_shape: Shape, axis: object) -> Array:
     """zₖ = Σ_{i≤k} xᵢ, so xᵢ receives Σ_{k≥i} gₖ: the running sum from the end."""
     behind = (slice(None),) * (0 if axis is None else axis % g.ndim) + (slice(None, None, -1),)
     wide = np.float32 if g.dtype == np.float16 else None  # half precision is added up in single precision
@@ -241,7 +238,7 @@ class Reached(NamedTuple):
     keepdims: bool
 
 
-def find_maxima(x: Array, axis: Axis, keepdims: bool, initial: Any, where: Any, z: Array) -> Reached:
+def find_maxima(x: Array, axis: Axis, keepdims: bool, initial: object, where: Any, z: Array) -> Reached:
     """The maxima (or minima) z of x along ``axis``, found in x. ``initial`` is one more element.
 
     >>> find_maxima(np.array([2.0, 1.0, 2.0]), None, False, None, None, np.array(2.0)).mask
@@ -250,8 +247,7 @@ def find_maxima(x: Array, axis: Axis, keepdims: bool, initial: Any, where: Any, 
     keepdims = bool(keepdims)
     z = restore_axes(z, x.shape, axis, keepdims)
     mask = in_blocks(operator.eq, x, z) if where is None else np.logical_and(x == z, where)
-    shares = None if initial is None else how_many(mask, axis) + (z == initial)
-    return Reached(mask, shares, axis, keepdims)
+    return Reached(mask, None if initial is None else how_many(mask, axis) + (z == initial), axis, keepdims)
 
 
 def how_many(mask: Array, axis: Axis) -> Array:
@@ -291,16 +287,16 @@ def sent_to_one_each(g: Array, mask: Array, axis: Axis) -> Array | None:
     return z
 
 
-def extreme(ufunc: np.ufunc, function: Any) -> Callable[..., Any]:
+def extreme(ufunc: np.ufunc, function: AnyFunction) -> AnyFunction:
     """:func:`reducer` of a function without ``dtype``."""
     compute = reducer(ufunc, function)
     return lambda x, axis, keepdims, initial, where: compute(x, axis, None, keepdims, initial, where)
 
 
 @composed(np.ptp)
-def ptp(a: Array, axis: Axis = None, out: Any = None, keepdims: bool = False) -> Array:
+def ptp(a: Array, axis: Axis = None, out: object = None, keepdims: bool = False) -> Array:
     """max - min."""
-    options: dict[str, Any] = {"axis": axis, "keepdims": keepdims}
+    options: ByName = {"axis": axis, "keepdims": keepdims}
     return np.subtract(np.max(a, **options), np.min(a, **options))
 
 
@@ -325,14 +321,14 @@ def fill_empty_rows(ok: Array, axis: Axis) -> Array:
     return ok | ~ok.any(axis=axis, keepdims=True)
 
 
-def nanmean_x(g: Array, x: Array, axis: Axis, keepdims: bool, where: Any) -> Array:
+def nanmean_x(g: Array, x: Array, axis: Axis, keepdims: bool, where: object) -> Array:
     """Every number receives its share of its mean's gradient."""
     ok = numbers(x, where)
     return mask_out(mean_x(g, x.shape, axis, keepdims, fill_empty_rows(ok, axis)), ok)
 
 
 def nanvar_x(
-    g: Array, x: Array, axis: Axis, dtype: Any, ddof: Any, keepdims: bool, where: Any, correction: Any
+    g: Array, x: Array, axis: Axis, dtype: Any, ddof: object, keepdims: bool, where: object, correction: object
 ) -> Array:  # fmt: skip
     """2 (x − m) / n at the numbers."""
     ok = numbers(x, where)
@@ -342,20 +338,20 @@ def nanvar_x(
 
 
 def nanstd_x(
-    g: Array, x: Array, z: Array, axis: Axis, dtype: Any, ddof: Any, keepdims: bool, where: Any, correction: Any
+    g: Array, x: Array, z: Array, axis: Axis, dtype: Any, ddof: Any, keepdims: bool, where: object, correction: object
 ) -> Array:  # fmt: skip
     """(x − m) / (n z) at the numbers; 0 where all of them are equal."""
     ok, x, z = numbers(x, where), np.where(numbers(x, where), x, 0), np.where(np.isnan(z), 0, z)
     return mask_out(std_x(g, x, z, axis, dtype, ddof, keepdims, fill_empty_rows(ok, axis), correction), ok)
 
 
-def nancumprod_x(g: Array, x: Array, axis: Any, dtype: Any) -> Array:
+def nancumprod_x(g: Array, x: Array, axis: object, dtype: DTypeLike | None) -> Array:
     """As the derivative of cumprod, with 1 at NaN."""
     ok = numbers(x, None)
     return mask_out(cumprod_x(g, np.where(ok, x, 1), axis, dtype), ok)
 
 
-def spread_in_dtype(function: Any) -> Callable[..., Any]:
+def spread_in_dtype(function: Any) -> AnyFunction:
     """np.nanvar or np.nanstd. CuPy's compute in the precision of x, whatever ``dtype`` says, so x gets that dtype."""
     return lambda x, dtype=None, **options: function(
         x if dtype is None or is_numpys(x) or x.dtype.kind == "c" else x.astype(dtype), dtype=dtype, **options

@@ -180,7 +180,7 @@ def slogdet_x(g: Array, x: Array, z: Array) -> Array:
 
 
 @composed(np.linalg.slogdet)
-def _slogdet(a: Any) -> Any:
+def _slogdet(a: Array) -> tuple[Array, ...]:
     """``np.linalg.slogdet``: sign (or phase) and logarithm."""
     z = slogdet(as_array(a))
     size = z[..., 1]
@@ -316,7 +316,7 @@ def _pinv(x: Array, z: Array, y: Array) -> tuple[Array, Array, Array]:
 
 
 @composed(np.linalg.lstsq)
-def _lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
+def _lstsq(a: Array, b: Array, rcond: object = None) -> tuple[Array, ...]:
     """``np.linalg.lstsq``: solution, sums of squares, rank (a plain number), singular values."""
     x, y = as_array(a), as_array(b)
     z = lstsq(x, y, rcond)
@@ -397,7 +397,7 @@ def qr_x(g: Array, x: Array, z: Array) -> Array:
 
 
 @composed(np.linalg.qr)
-def _qr(a: Any, mode: str = "reduced") -> Any:
+def _qr(a: Array, mode: str = "reduced") -> tuple[Array, ...]:
     """``np.linalg.qr`` in the modes in which x determines the result."""
     x = as_array(a)
     if mode not in ("reduced", "complete", "r"):
@@ -444,7 +444,7 @@ def eigvalsh_x(g: Array, x: Array, UPLO: Any) -> Array:  # noqa: N803
 
 
 @composed(np.linalg.eigh)
-def _eigh(a: Any, UPLO: Any = "L") -> Any:  # noqa: N803
+def _eigh(a: Array, UPLO: str = "L") -> tuple[Array, ...]:  # noqa: N803
     """``np.linalg.eigh``: eigenvalues and eigenvectors."""
     x = as_array(a)
     w, v = unpack(eigh(x, UPLO), *eigen_shapes(x.shape))
@@ -492,7 +492,7 @@ def eigvals_x(g: Array, x: Array) -> Array:
 
 
 @composed(np.linalg.eig)
-def _eig(a: Any) -> Any:
+def _eig(a: Array) -> tuple[Array, ...]:
     """``np.linalg.eig``: eigenvalues and eigenvectors, complex if NumPy's are."""
     x = as_array(a)
     return EigResult(*unpack(eig(x), *eigen_shapes(x.shape)))
@@ -571,7 +571,7 @@ numpys_svd = with_copies(theirs._implementation)
 
 
 @composed(np.linalg.svd)
-def _svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
+def _svd(a: Array, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
     """``np.linalg.svd``; for a Hermitian matrix by NumPy's own code, from its eigenvalues."""
     x = as_array(a)
     if hermitian:

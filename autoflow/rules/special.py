@@ -30,10 +30,9 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from ..base.types import Array
 from ..table.outside import OTHERS
 from ..table.parameters import ROOT_2, ROOT_PI, check_real, normal, ratio, with_parameters, zeta
-from ..table.shapes import is_on_host, numbers_of, widen
+from ..table.shapes import Array, is_on_host, numbers_of, widen
 from ..table.table import COMPOSED, RULES, primitive, rule
 from . import (
     bessel,  # noqa: F401 - it fills the table
@@ -229,7 +228,7 @@ def slope_in_bend(x: Array, y: Array) -> Array:
     return y * np.sin(t) * np.tan(t / 2) ** 2
 
 
-def slope_of_poch(x: Array, y: Array, z: Array, scale: Any = 1) -> Array:
+def slope_of_poch(x: Array, y: Array, z: Array, scale: Array = 1) -> Array:
     """z (ψ(t) − ψ(x)) for z = Γ(t)/Γ(x), t = x + y. At a pole of Γ(x) alone, and near it, only 1/Γ(x), which is 0
     there, changes. The same for z times a constant ``scale``."""
     at, number = numbers_of(x), numbers_of(y)
@@ -280,7 +279,7 @@ def rise_of_psi(x: Array, y: Array) -> Array:
     return np.where(usual, distributions.psi_difference(np.where(usual, x, 1), np.where(usual, y, 1)), direct)
 
 
-def far_out(x: Array, formula: Any, sign: int) -> Array:
+def far_out(x: Array, formula: object, sign: int) -> Array:
     """``formula(x)``, a slope; for a large x, where it would subtract nearly equal numbers, the series
     Σ (2k − 1)!! (± 2x²)⁻ᵏ over k > 0 (DLMF 7.12.1)."""
     real, imaginary = np.real(numbers_of(x)), np.absolute(np.imag(numbers_of(x)))
@@ -345,7 +344,7 @@ SMALL = 0.25  # for an m below this D comes from its power series
 POWERS = [math.comb(2 * k, k) / 4**k for k in range(27)]  # of 1/√(1 − u)
 
 
-def complete_d(m: Array, k: Any = None) -> Array:
+def complete_d(m: Array, k: Array = None) -> Array:
     """D(m) = (K − E)/m. Its power series: ∫ sin²θ (1 − m sin²θ)^(−1/2) from 0 to π/2, term by term. ``k``: K(m), if
     known, as near m = 1, where it depends on more digits than m has.
 
@@ -513,7 +512,7 @@ def gegenbauer(n: Any, alpha: Any, x: Array) -> Array:
     return np.where(np.equal(n, 1), 1, lower(special.eval_gegenbauer, n, alpha, x))
 
 
-def mirror(n: Any) -> Any:
+def mirror(n: Any) -> Array:
     """The degree of at least −1/2 with the same Legendre function: P₋ₙ₋₁ is Pₙ (DLMF 14.9.5)."""
     return np.maximum(n, -1 - np.asarray(n))
 

@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import NoRuleError
-from ..base.types import Array
 from ..table.bodies import run_own
 from ..table.indexing import put_back
-from ..table.shapes import Axis, as_array, from_last, like_argument, numbers_of, to_last, total
+from ..table.shapes import AnyFunction, Array, Axis, as_array, from_last, like_argument, numbers_of, to_last, total
 from ..table.table import rule
 from .arithmetic import times_share
 
@@ -31,7 +30,7 @@ run_own(np.cov, written="m fweights")
 # ---------------------------------------------------------------- quantiles: elements by their rank
 
 
-def ranks(name: str, y: Array, q: Any, method: str) -> Array:
+def ranks(name: str, y: Array, q: Array, method: str) -> Array:
     """Between which elements of y (sorted along its last axis) the quantile lies: 2.25 is a quarter from rank 2 to 3.
 
     NumPy's function says so if it is given the ranks 0, 1, 2, ... instead of the elements: with every method a quantile
@@ -71,7 +70,7 @@ def steepness(name: str, q: Array, n: Array, method: str) -> Array:
     return np.where((rank >= 0) & (rank <= n - 1), slope * scale, 0)
 
 
-def quantile_x(g: Array, x: Array, q: Any, z: Array, name: str, axis: Axis, method: str, weights: Any) -> Array:
+def quantile_x(g: Array, x: Array, q: Any, z: Array, name: str, axis: Axis, method: str, weights: Array) -> Array:
     """z = (1 − t) y[j] + t y[j + 1], y being x in order: these two receive (1 − t) g and t g.
 
     Shapes: x (rows, n) once the axes are brought together; z and g (q, rows).
@@ -100,7 +99,7 @@ def quantile_x(g: Array, x: Array, q: Any, z: Array, name: str, axis: Axis, meth
     return from_last(sent, np.shape(x), axis)
 
 
-def quantile_q(g: Array, x: Array, q: Any, name: str, axis: Axis, method: str, weights: Any) -> Array:
+def quantile_q(g: Array, x: Array, q: Any, name: str, axis: Axis, method: str, weights: Array) -> Array:
     """z = (1 − t) y[j] + t y[j + 1], and t grows with q: dz/dq = (y[j + 1] − y[j]) ∂rank/∂q. Exactly at an element it
     is the slope of the line to its right; at the last one, of the line to its left."""
     q_shape, numbers = np.shape(q), numbers_of(q)
@@ -117,8 +116,7 @@ def quantile_q(g: Array, x: Array, q: Any, name: str, axis: Axis, method: str, w
     low = np.minimum(low, np.maximum(last - 1, 0))
     grid = np.ogrid[tuple([slice(n) for n in rows])]
     step = values[(*grid, np.minimum(low + 1, last))] - values[(*grid, low)]
-    sent = g.reshape(q_shape + rows) * step * slopes(name, y, numbers, method)
-    return total(sent, tuple(range(len(q_shape), ndim)))
+    return total(g.reshape(q_shape + rows) * step * slopes(name, y, numbers, method), tuple(range(len(q_shape), ndim)))
 
 
 def per_row(q: Any, ndim: int) -> Array:
@@ -139,10 +137,10 @@ def to_rank(g: Array, rank: Array, order: Array) -> Array:
     return put_back(g, (*grid, order[(*grid, rank)]), order.shape)
 
 
-def refuse_overwrite(function: Any) -> Any:
+def refuse_overwrite(function: Any) -> AnyFunction:
     """``function`` without ``overwrite_input=True``, which lets NumPy write into x: derivatives may need its values."""
 
-    def compute(x: Array, *q: Any, overwrite_input: Any = False, **options: Any) -> Array:
+    def compute(x: Array, *q: Any, overwrite_input: object = False, **options: Any) -> Array:
         if overwrite_input:
             raise NoRuleError("overwrite_input=True would destroy the elements of a node: leave it out")
         if q and np.ndim(q[0]) > 1 and function.__name__.startswith("nan"):  # NumPy puts such results in wrong places

@@ -23,7 +23,7 @@ from .ordering import numbers_in
 # ---------------------------------------------------------------- shapes
 
 
-def compute_reshape(x: Array, shape: Any, order: str, copy: Any) -> Array:
+def compute_reshape(x: Array, shape: object, order: str, copy: bool | None) -> Array:
     """``x.reshape``, on the quick way without special options."""
     if order == "C" and copy is None:
         return x.reshape(shape)
@@ -70,7 +70,7 @@ run_own(np.astype, np.atleast_1d, np.atleast_2d, np.atleast_3d)
 
 
 @composed(np.broadcast_arrays)
-def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Array, ...]:
+def broadcast_arrays(*args: object, subok: bool = False) -> tuple[Array, ...]:
     """All arrays in their common shape."""
     arrays = together(*args)
     shape = np.broadcast_shapes(*[x.shape for x in arrays])
@@ -167,7 +167,7 @@ numpys_pad, numpys_pairs = with_copies(theirs._implementation), theirs._implemen
 
 
 @composed(np.pad)
-def padded(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> Array:
+def padded(array: Array, pad_width: object, mode: object = "constant", **options: object) -> Array:
     """Uses the row if every element is a constant or one of x; else NumPy's code, which joins what it adds to x.
     ``constant_values`` and ``end_values`` may be nodes, too."""
     x, constants = as_array(array), options.get("constant_values")
@@ -181,15 +181,14 @@ def padded(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -
         mode = "constant"  # any numbers may stand there: zeros are fine
     if mode == "constant" and not {*options} - {"constant_values"} and not has_gradient(constants):
         return pad(x, pad_width, mode, *([] if constants is None else [numbers_in(constants)]))
-    widths = np.array(pairs(pad_width, x.ndim) if x.ndim else pad_width)
-    return numpys_pad(x, widths.view(Widths), mode, **options)
+    return numpys_pad(x, np.array(pairs(pad_width, x.ndim) if x.ndim else pad_width).view(Widths), mode, **options)
 
 
 class Widths(np.ndarray):
     """Numbers of elements: they stay in the host's memory, wherever x is."""
 
 
-def pairs_with_nodes(x: Any, ndim: int, as_index: bool = False) -> Any:
+def pairs_with_nodes(x: Array, ndim: int, as_index: bool = False) -> Any:
     """NumPy's function, which would take the numbers of nodes; so for nodes it is :func:`pairs`."""
     x = x.view(np.ndarray) if isinstance(x, Widths) else x
     return pairs(x, ndim) if kept_in(x) else numpys_pairs(x, ndim, as_index)

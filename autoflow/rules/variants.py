@@ -21,7 +21,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from ..base.errors import LostGradientError, NoRuleError
-from ..base.types import Array, Shape, named_dtype
+from ..base.types import AnyFunction, Array, ByName, DTypeLike, Shape, named_dtype
 from ..table.indexing import put_back
 from ..table.outside import is_node, public_name
 from ..table.shapes import (
@@ -47,13 +47,13 @@ from .arithmetic import exp_above, over, times_share
 from .reductions import freedom
 from .structure import constant_with_history
 
-VARIANTS: dict[Any, tuple[Callable[[Any, Any], bool], Callable[..., Any]]] = {}  # function -> is it such a call, answer
+VARIANTS: dict[Any, tuple[Callable[[Any, Any], bool], AnyFunction]] = {}  # function -> is it such a call, answer
 
 
-def variant(*functions: Any, when: Callable[[Any, Any], bool]) -> Callable[..., Any]:
+def variant(*functions: AnyFunction, when: Callable[[Any, Any], bool]) -> AnyFunction:
     """``@variant(np.std, when=...)``: this function replaces NumPy's in calls where ``when(args, options)`` holds."""
 
-    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+    def register(function: AnyFunction) -> AnyFunction:
         for key in functions:
             VARIANTS[key] = when, function
         return function
@@ -72,7 +72,7 @@ def add_spread(function: Any) -> None:
     @variant(function, when=lambda args, options: is_given(options.get("mean")))
     def answer(
         a: Any, axis: Axis = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = False, *,
-        mean: Any, where: Any = NOT_GIVEN, correction: Any = NOT_GIVEN,
+        mean: object, where: Any = NOT_GIVEN, correction: object = NOT_GIVEN,
     ) -> Array:  # fmt: skip
         x: Any = as_array(a)
         used: Any = where if is_given(where) else None
@@ -109,7 +109,7 @@ def without_freedom(z: Array, lost: Array) -> Array:
     return np.where(lost, np.nan, z)
 
 
-def average(squares: Array, axis: Axis, dtype: Any, ddof: Any, keepdims: bool, where: Any) -> Array:
+def average(squares: Array, axis: Axis, dtype: DTypeLike | None, ddof: object, keepdims: bool, where: object) -> Array:
     """Σ / (n − ddof), in the dtype of the sum."""
     z = np.sum(squares, axis, keepdims=keepdims, **given_keywords(dtype=dtype, where=where))
     n = freedom(squares.shape, axis, ddof, None, where)
@@ -125,7 +125,7 @@ for spread in (np.var, np.std, np.nanvar, np.nanstd):
 
 
 @variant(np.where, when=lambda args, options: len(args) == 1)
-def places(condition: Any) -> tuple[Array, ...]:
+def places(condition: object) -> tuple[Array, ...]:
     """The places where the condition holds: plain numbers."""
     return np.nonzero(numbers_of(condition))
 
@@ -147,7 +147,7 @@ for each in (np.quantile, np.percentile, np.nanquantile, np.nanpercentile):
 # ---------------------------------------------------------------- where= of ufuncs
 
 
-def chosen(ufunc: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+def chosen(ufunc: Any, inputs: tuple[Any, ...], options: ByName) -> Any:
     """``np.divide(x, y, out=a, where=c)``: a, with x / y written where c holds. Elsewhere a stays as it is.
 
     The gradient is that of ``np.where(c, x / y, a)``. Where c does not hold, x and y are replaced, before the division,
@@ -175,7 +175,7 @@ def chosen(ufunc: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
     return out if isinstance(z, tuple) else targets[0]
 
 
-def as_booleans(name: str, where: Any) -> Array:
+def as_booleans(name: str, where: object) -> Array:
     """``where=`` as an array. Numbers in arrays, unlike those in lists, are a TypeError, as in NumPy."""
     if (c := as_array(where)).dtype != bool and hasattr(where, "dtype"):
         raise TypeError(f"{name}: where= takes booleans, not {c.dtype}")
@@ -183,7 +183,7 @@ def as_booleans(name: str, where: Any) -> Array:
 
 
 @variant(np.clip, when=lambda args, options: "where" in options)
-def clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, **options: Any) -> Array:
+def clip(a: Array, a_min: object = None, a_max: object = None, out: object = None, **options: object) -> Array:
     """The same for np.clip, which is not a ufunc itself."""
     bounds = options.pop("min", a_min), options.pop("max", a_max)
     return chosen(np.clip, (a, *bounds), {**options, "out": out})
@@ -199,7 +199,7 @@ def tame(x: Any, c: Array, domain: tuple[float, float]) -> Any:
 # ---------------------------------------------------------------- axis= and axes= of products
 
 
-def along_axes(ufunc: np.ufunc, inputs: tuple[Any, ...], options: dict[str, Any]) -> Array:
+def along_axes(ufunc: np.ufunc, inputs: tuple[Any, ...], options: ByName) -> Array:
     """``np.vecdot(x, y, axis=0)``, ``np.matmul(x, y, axes=[(0, 1), (0, 1), (0, 1)])``: moves the axes to the end, where
     the function expects them, and those of the result to their place."""
     options, name = dict(options), public_name(ufunc)
@@ -247,7 +247,7 @@ def layers(x: Array, axis: int) -> list[Array]:
     return [x[(slice(None),) * axis + (k,)] for k in range(x.shape[axis])]
 
 
-def reduce_rule(ufunc: np.ufunc) -> Callable[..., Any]:
+def reduce_rule(ufunc: np.ufunc) -> AnyFunction:
     """``ufunc.reduce``: z = f(f(f(x₀, x₁), x₂), ...), or of ``initial``, x₀, ..."""
 
     def reduce(x: Any, axis: Any = 0, keepdims: bool = False, initial: Any = None, where: Any = True) -> Array:
@@ -267,7 +267,7 @@ def reduce_rule(ufunc: np.ufunc) -> Callable[..., Any]:
     return reduce
 
 
-def accumulate_rule(ufunc: np.ufunc) -> Callable[..., Any]:
+def accumulate_rule(ufunc: np.ufunc) -> AnyFunction:
     """``ufunc.accumulate``: all intermediate results of :func:`reduce_rule`."""
 
     def accumulate(x: Any, axis: int = 0) -> Array:
@@ -279,10 +279,10 @@ def accumulate_rule(ufunc: np.ufunc) -> Callable[..., Any]:
     return accumulate
 
 
-def along_first(function: Any, method: Any = None) -> Callable[..., Any]:
+def along_first(function: Any, method: Any = None) -> AnyFunction:
     """np.sum as np.add.reduce: by default along axis 0. ``method``: NumPy's, for its errors."""
 
-    def call(x: Any, axis: Any = 0, **options: Any) -> Any:
+    def call(x: Any, axis: Any = 0, **options: Any) -> Array:
         if method is not None:
             method(np.ones((1,) * np.ndim(x)), axis)
             (axis,) = axes_of(axis, np.ndim(x))
@@ -291,7 +291,7 @@ def along_first(function: Any, method: Any = None) -> Callable[..., Any]:
     return call
 
 
-def every_pair(ufunc: np.ufunc) -> Callable[..., Any]:
+def every_pair(ufunc: np.ufunc) -> AnyFunction:
     """``ufunc.outer``: f(x[i], y[j]) for all i and j."""
 
     def outer(x: Any, y: Any, **options: Any) -> Array:
@@ -301,7 +301,7 @@ def every_pair(ufunc: np.ufunc) -> Callable[..., Any]:
     return outer
 
 
-def computed_in(ufunc: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, Any]:
+def computed_in(ufunc: Any, inputs: tuple[Any, ...], options: ByName) -> tuple[Any, Any]:
     """``np.add(x, y, dtype=t)`` casts x and y to t and adds them: the same call without dtype=, with x and y cast.
 
     If t is not a float, or only the result would have it, dtype= stays, and the row refuses it.
@@ -311,11 +311,10 @@ def computed_in(ufunc: Any, inputs: tuple[Any, ...], options: dict[str, Any]) ->
     fitting = all([v.dtype == dtype or np.can_cast(v.dtype, dtype, "same_kind") for v in arrays])
     if dtype.kind not in "fc" or not alike or not fitting:
         return inputs, options
-    cast = [as_dtype(v, dtype) for v in arrays]
-    return tuple(cast), {k: v for k, v in options.items() if k != "dtype"}
+    return tuple([as_dtype(v, dtype) for v in arrays]), {k: v for k, v in options.items() if k != "dtype"}
 
 
-def cast_before(method: str, ufunc: np.ufunc, body: Callable[..., Any]) -> Callable[..., Any]:
+def cast_before(method: str, ufunc: np.ufunc, body: AnyFunction) -> AnyFunction:
     """``body``, which answers that method, with ``dtype=``: x is cast first. (The rows of sums and products know the
     keyword themselves.)"""
 
@@ -333,7 +332,7 @@ def cast_before(method: str, ufunc: np.ufunc, body: Callable[..., Any]) -> Calla
 # ---------------------------------------------------------------- norms
 
 
-def share_of_logsumexp(g: Array, x: Array, z: Array, axis: Axis, keepdims: bool, exp: Any, initial: Any) -> Array:
+def share_of_logsumexp(g: Array, x: Array, z: Array, axis: Axis, keepdims: bool, exp: object, initial: object) -> Array:
     """z = log Σ eˣ, so dz/dx = eˣ / Σ eˣ, the softmax: :func:`~autoflow.rules.arithmetic.share_of_logaddexp`."""
     g, z = restore_axes(g, x.shape, axis, keepdims), restore_axes(z, x.shape, axis, keepdims)
     e = exp_above(x, z, exp)
@@ -341,10 +340,10 @@ def share_of_logsumexp(g: Array, x: Array, z: Array, axis: Axis, keepdims: bool,
     return g * (e / (total if initial is None else total + exp_above(initial, z, exp)))
 
 
-def add_norm(ufunc: np.ufunc, label: str, latex: str, x: Callable[..., Array]) -> Callable[..., Any]:
+def add_norm(ufunc: np.ufunc, label: str, latex: str, x: Callable[..., Array]) -> AnyFunction:
     """The row of ``ufunc.reduce``; NumPy reduces the axes in its own order."""
 
-    def reduced(x: Array, axis: Axis = 0, keepdims: bool = False, initial: Any = None) -> Array:
+    def reduced(x: Array, axis: Axis = 0, keepdims: bool = False, initial: object = None) -> Array:
         if not is_numpys(x):
             return reduce_by_halves(ufunc, x, axis, keepdims, initial)
         return ufunc.reduce(x, axis, keepdims=keepdims, **given_keywords(initial=initial))
@@ -355,7 +354,7 @@ def add_norm(ufunc: np.ufunc, label: str, latex: str, x: Callable[..., Array]) -
     return row
 
 
-def reduce_by_halves(ufunc: np.ufunc, x: Array, axis: Axis, keepdims: bool, initial: Any) -> Array:
+def reduce_by_halves(ufunc: np.ufunc, x: Array, axis: Axis, keepdims: bool, initial: object) -> Array:
     """``ufunc.reduce`` for libraries without it, such as CuPy: one half with the other, until one element is left."""
     y = to_last(x, axis)
     while y.shape[-1] > 1:
@@ -364,16 +363,15 @@ def reduce_by_halves(ufunc: np.ufunc, x: Array, axis: Axis, keepdims: bool, init
         y = np.concatenate([folded, y[..., 2 * half :]], axis=-1)
     if not y.shape[-1]:
         y = zeros(y, (*y.shape[:-1], 1)) + ufunc.identity
-    z = y[..., 0] if initial is None else ufunc(y[..., 0], initial)
-    return restore_axes(z, x.shape, axis, not keepdims)
+    return restore_axes(y[..., 0] if initial is None else ufunc(y[..., 0], initial), x.shape, axis, not keepdims)
 
 
-def shares(exp: Any) -> Callable[..., Array]:
+def shares(exp: AnyFunction) -> Callable[..., Array]:
     """:func:`share_of_logsumexp` as a derivative; ``exp`` is np.exp or np.exp2."""
     return lambda g, x, z, axis, keepdims, initial: share_of_logsumexp(g, x, z, axis, keepdims, exp, initial)
 
 
-NORMS: dict[Any, Callable[..., Any]] = {
+NORMS: dict[Any, AnyFunction] = {
     np.logaddexp: add_norm(np.logaddexp, "logΣexp", r"\log \sum e^{$x}", shares(np.exp)),
     np.logaddexp2: add_norm(np.logaddexp2, "log₂Σ2^", r"\log_2 \sum 2^{$x}", shares(np.exp2)),
     np.hypot: add_norm(np.hypot, "hypot", r"\sqrt{\sum {$x}^2}",
@@ -401,7 +399,7 @@ def sums_at(x: Array, indices: Any, axis: int = 0, dtype: Any = None) -> Array:
     return np.add.reduceat(x, indices if is_numpys(x) else np.asarray(indices, like=like_argument(x)), axis, dtype)
 
 
-def sums_at_x(g: Array, x_shape: Shape, indices: Any, axis: Any) -> Array:
+def sums_at_x(g: Array, x_shape: Shape, indices: Array, axis: Any) -> Array:
     """Every element receives the gradients of the sums that it is in."""
     (axis,) = axes_of(axis, len(x_shape))
     parts = segments(indices, x_shape[axis])
@@ -410,7 +408,7 @@ def sums_at_x(g: Array, x_shape: Shape, indices: Any, axis: Any) -> Array:
     return put_back(np.take(g, owners, axis=axis), (slice(None),) * axis + (members,), x_shape)
 
 
-def parts_at(ufunc: np.ufunc) -> Callable[..., Any]:
+def parts_at(ufunc: np.ufunc) -> AnyFunction:
     """``ufunc.reduceat``: the reduction of every segment."""
 
     def reduceat(x: Any, indices: Any, axis: int = 0) -> Array:
@@ -430,7 +428,7 @@ BINARY = [f for f in RULES if isinstance(f, np.ufunc) and f.nin == 2 and f.nout 
 LEAVES: dict[Any, float] = {np.subtract: 0, np.divide: 1, np.fmax: np.nan, np.fmin: np.nan}  # f(z, this) is z
 # Not power, arctan2 and so on: their folds mean little, and NumPy's own (2.4) are wrong for some strides.
 FOLDS = [np.add, np.multiply, np.maximum, np.minimum, *LEAVES, *NORMS]
-SUMS: dict[str, dict[Any, Callable[..., Any]]] = {
+SUMS: dict[str, dict[Any, AnyFunction]] = {
     "reduce": {np.add: along_first(np.sum), np.multiply: along_first(np.prod)},
     "accumulate": {f: along_first(g, f.accumulate) for f, g in ((np.add, np.cumsum), (np.multiply, np.cumprod))},
     "reduceat": {np.add: sums_at},

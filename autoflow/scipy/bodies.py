@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import NoRuleError
-from ..nodes.nodes import NodeRole, constant_from, gradient_target, value_of
+from ..nodes.nodes import AnyFunction, ByName, NodeRole, constant_from, gradient_target, value_of
 from ..rules import kernel, rule
 from ..table.bodies import Copies, home_of, keeping, kept_in
 from ..table.shapes import as_array
@@ -54,7 +54,7 @@ def load_rules() -> None:
     COPIES[id(signal.get_window)] = signal.get_window  # it takes numbers, and its result must be read-only
 
 
-def is_lazy(x: Any) -> bool:
+def is_lazy(x: object) -> bool:
     """Does it lack numbers that an ``if`` could ask for? (SciPy asks, and catches the error.)"""
     return type(value_of(x)) is not np.ndarray
 
@@ -67,7 +67,7 @@ def contains_nan(asks: Any, x: Any, nan_policy: str = "propagate", **how: Any) -
     return may_have if is_lazy(x) else asks(x, nan_policy, **how)
 
 
-def is_ours(x: Any) -> bool:
+def is_ours(x: object) -> bool:
     """A node with a history, or an array that hides a batch or writes a program; in lists and dicts, too."""
     if isinstance(x, (list, tuple, dict)):
         return any([is_ours(v) for v in (dict.values(x) if isinstance(x, dict) else x)])
@@ -84,12 +84,12 @@ def check_precision(*arrays: Any) -> None:
         raise TypeError("SciPy computes this in single and double precision: use x.astype(np.float64)")
 
 
-def is_copy(x: Any) -> bool:
+def is_copy(x: object) -> bool:
     """Is it an object of a class that is a copy?"""
     return "is_a_copy" in vars(type(x)) and hasattr(x, "__dict__")
 
 
-def in_copies(x: Any) -> Any:
+def in_copies(x: object) -> Any:
     """An argument as copies know it: an object of a SciPy class, or of our class of that name, as one of the copied
     class."""
     kind = type(x)
@@ -99,12 +99,12 @@ def in_copies(x: Any) -> Any:
     return replaced(x, copied(kind), lambda v: v) if is_theirs and copied(kind) is not kind else x
 
 
-def is_in_python(kind: Any) -> bool:
+def is_in_python(kind: object) -> bool:
     """Are its objects made in Python, and nothing but their attributes?"""
     return kind.__new__ is object.__new__ or type(kind.__new__) is FunctionType
 
 
-def replaced(x: Any, kind: type, change: Callable[[Any], Any]) -> Any:
+def replaced(x: object, kind: type, change: Callable[[Any], Any]) -> Any:
     """A copy of an object, of class ``kind``, with all attributes changed, and its own methods bound to the copy."""
     new: Any = object.__new__(kind)
     found = {}
@@ -114,13 +114,13 @@ def replaced(x: Any, kind: type, change: Callable[[Any], Any]) -> Any:
     return with_attributes(new, found)
 
 
-def attributes(x: Any) -> dict[str, Any]:
+def attributes(x: object) -> dict[str, Any]:
     """The attributes of an object, including those in slots."""
     slots = [name for kind in type(x).__mro__ for name in vars(kind).get("__slots__", ()) if hasattr(x, name)]
     return {**vars(x), **{name: getattr(x, name) for name in slots}}
 
 
-def with_attributes(x: Any, found: dict[str, Any]) -> Any:
+def with_attributes(x: object, found: ByName) -> Any:
     """The object, with these as its attributes."""
     vars(x).update(found)
     for name in [name for name in found if isinstance(getattr(type(x), name, None), MemberDescriptorType)]:
@@ -140,7 +140,7 @@ class Seen(threading.local):
 SEEN = Seen()
 
 
-def keeper(name: str) -> Callable[..., Any]:
+def keeper(name: str) -> AnyFunction:
     """``np.asarray``, or one of its kin, which keeps nodes, and nodes in lists."""
     theirs, keep = getattr(np, name), keeping(np.asarray, name == "array")
 
@@ -158,7 +158,7 @@ def keeper(name: str) -> Callable[..., Any]:
     return make
 
 
-def allocator(name: str) -> Callable[..., Any]:
+def allocator(name: str) -> AnyFunction:
     """``np.zeros`` and its kin: arrays of floats that nodes can be written into."""
     theirs = getattr(np, name)
 
@@ -187,13 +187,13 @@ ALLOCATORS = ["empty", "empty_like", "full", "full_like", "ones", "ones_like", "
 class Rows:
     """``np.r_``, also for nodes."""
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: Any) -> np.ndarray:
         if not is_ours([*key] if isinstance(key, tuple) else [key]):
             return np.r_[key]
         return np.concatenate([np.r_[x] if isinstance(x, slice) else np.atleast_1d(as_array(x)) for x in key])
 
 
-def windows(x: Any, *args: Any, writeable: bool = False, **options: Any) -> Any:
+def windows(x: Any, *args: Any, writeable: bool = False, **options: Any) -> np.ndarray:
     """``sliding_window_view``, which for nodes is a copy."""
     return np.lib.stride_tricks.sliding_window_view(x, *args, **options)
 
@@ -203,17 +203,17 @@ MAKERS: dict[str, Any] = {"r_": Rows(), **{name: allocator(name) for name in ALL
 MAKERS |= {name: keeper(name) for name in KEEPERS}
 
 
-def of_list(theirs: Any) -> Any:
+def of_list(theirs: Any) -> AnyFunction:
     """A NumPy function of an array, also for a list with nodes."""
     return lambda x, *args, **how: theirs(MAKERS["asarray"](x) if isinstance(x, (list, tuple)) else x, *args, **how)
 
 
-def of_number(theirs: Any, ours: Any) -> Any:
+def of_number(theirs: Any, ours: Any) -> AnyFunction:
     """A function of ``math``, also for nodes."""
     return lambda *x, **how: ours(*x, **how) if is_ours(x) else theirs(*x, **how)
 
 
-def of_several(ufunc: Any) -> Any:
+def of_several(ufunc: Any) -> AnyFunction:
     """``max`` or ``min`` of the arguments, or of the elements of one array."""
     return lambda *x, **how: functools.reduce(ufunc, *x) if len(x) == 1 else functools.reduce(ufunc, x)
 
@@ -224,7 +224,7 @@ def of_several(ufunc: Any) -> Any:
 class KindOfFloat(type):
     """The class of :class:`Float`."""
 
-    def __instancecheck__(cls, x: Any) -> bool:
+    def __instancecheck__(cls, x: object) -> bool:
         return isinstance(x, float)
 
 
@@ -249,7 +249,7 @@ BUILTINS |= {f.__name__: of_number(f, of_several(u)) for f, u in ((max, np.maxim
 class Space(dict[str, Any]):
     """The globals of copies: those of SciPy's module, copied when they are first used."""
 
-    def __init__(self, names: dict[str, Any], **ours: Any) -> None:
+    def __init__(self, names: ByName, **ours: object) -> None:
         super().__init__(__name__=__name__, __builtins__=BUILTINS, __keeps_nodes__=True, **ours)
         self.names = names
 
@@ -272,7 +272,7 @@ class Library(ModuleType):
         setattr(self, name, found)
         return found
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         return library, (self.module.__name__,)
 
 
@@ -290,7 +290,7 @@ def steps(xs: Any, of: Any = None) -> Any:
 rule(steps, "*xs | of=None", "steps", r"\operatorname{steps}($xs)", xs=lambda g, k, xs_shape: np.zeros(xs_shape[k]))
 
 
-def quantile_of_counts(theirs: Any, _: Any) -> Callable[..., Any]:
+def quantile_of_counts(theirs: Any, _: Any) -> AnyFunction:
     """SciPy's method, whose result moves with ``loc`` only."""
 
     def run(self: Any, q: Any, *args: Any, **options: Any) -> Any:
@@ -301,10 +301,10 @@ def quantile_of_counts(theirs: Any, _: Any) -> Callable[..., Any]:
     return run
 
 
-def with_known_median(_: Any, method: Callable[..., Any]) -> Callable[..., Any]:
+def with_known_median(_: object, method: AnyFunction) -> AnyFunction:
     """SciPy's method, which asks for the median to choose a formula, with a median computed from the numbers."""
 
-    def run(self: Any, *args: Any) -> Any:
+    def run(self: object, *args: object) -> Any:
         dist, asked = replaced(self, type(self).__bases__[-1], lambda v: v), replaced(self, type(self), lambda v: v)
         asked._ppf = lambda q, *shapes: dist._ppf(q, *map(value_of, shapes))
         return method(asked, *args)
@@ -312,14 +312,14 @@ def with_known_median(_: Any, method: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def by_cholesky(_: Any, init: Callable[..., None]) -> Callable[..., None]:
+def by_cholesky(_: object, init: Callable[..., None]) -> Callable[..., None]:
     """SciPy's covariances use eigenvectors; for a regular matrix its Cholesky factor does the same, and has a
     derivative where eigenvalues are equal."""
 
     theirs = import_module("scipy.linalg")
     cholesky, solve = COPIES.find(theirs.cholesky), COPIES.find(theirs.solve_triangular)
 
-    def run(self: Any, M: Any, *args: Any, lower: bool = True, **options: Any) -> None:  # noqa: N803 - SciPy's name
+    def run(self: Any, M: Any, *args: Any, lower: bool = True, **options: object) -> None:  # noqa: N803 - SciPy's name
         try:
             half = cholesky(as_array(M), lower)
         except np.linalg.LinAlgError:
@@ -334,10 +334,10 @@ def by_cholesky(_: Any, init: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def with_degrees(_: Any, check: Callable[..., Any]) -> Callable[..., Any]:
+def with_degrees(_: object, check: AnyFunction) -> AnyFunction:
     """SciPy's check for Wishart distributions, which reads the degrees of freedom, and wants them as a scalar."""
 
-    def run(self: Any, df: Any, scale: Any) -> Any:
+    def run(self: object, df: object, scale: object) -> Any:
         known = None if is_lazy(df) else value_of(df)
         dim, _, scale = check(self, known if known is None or np.ndim(known) else known[()], scale)
         return dim, df, scale
@@ -345,25 +345,25 @@ def with_degrees(_: Any, check: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def unless_lazy(_: Any, check: Callable[..., Any]) -> Callable[..., Any]:
+def unless_lazy(_: object, check: AnyFunction) -> AnyFunction:
     """A check of one array, which it returns: numbers that are not yet known are not checked."""
     return lambda x: x if is_lazy(x) else check(x)
 
 
-def apart_from_nan(_: Any, demean: Callable[..., Any]) -> Callable[..., Any]:
+def apart_from_nan(_: object, demean: AnyFunction) -> AnyFunction:
     """Distances to a mean. NaN gets a weight of 0 later, and must send no gradient: 0 · NaN would be NaN."""
 
-    def run(*args: Any, **options: Any) -> Any:
+    def run(*args: object, **options: object) -> Any:
         distance = demean(*args, **options)
         return np.where(np.isnan(distance), np.nan, distance)
 
     return run
 
 
-def into_nodes(_: Any, write: Callable[..., Any]) -> Callable[..., Any]:
+def into_nodes(_: object, write: AnyFunction) -> AnyFunction:
     """The method of ``xpx.at`` that writes into a copy: also a node into a copy of numbers."""
 
-    def run(self: Any, *args: Any, **options: Any) -> Any:
+    def run(self: Any, *args: Any, **options: object) -> Any:
         if type(self._x) is np.ndarray and is_ours(args):
             self._x = fillable(self._x.copy())
         return write(self, *args, **options)
@@ -371,7 +371,7 @@ def into_nodes(_: Any, write: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def by_row(*_: Any) -> Callable[..., Any]:
+def by_row(*_: object) -> AnyFunction:
     """The distribution function of the skewed normal distribution, which has a row."""
     from ..rules.distributions import skew_normal
 
@@ -386,7 +386,7 @@ AGAIN = {  # SciPy's functions that are not only copied -> makes their substitut
 }  # fmt: skip
 
 
-def pickled(x: Any) -> Any:
+def pickled(x: object) -> tuple[object, ...]:
     """What pickle keeps of an object of our classes: in place of our copies of functions it keeps SciPy's."""
     held = [f for f in COPIES.held if not isinstance(f, ModuleType)]  # copies of modules pickle themselves
     theirs = {id(COPIES.get(id(f))): f for f in [*held, *[getattr(np, name) for name in MAKERS]]}
@@ -479,7 +479,7 @@ def is_search(x: Any) -> bool:
     return x.__name__[:5] != "rosen" and any([getattr(home, x.__name__, None) is x for home in homes])
 
 
-def is_in_c(x: Any, home: str) -> bool:
+def is_in_c(x: object, home: str) -> bool:
     """Is it one of SciPy's functions in C, Cython or Fortran?"""
     kind = type(x).__name__
     if not kind.endswith(("cython_function", "function_or_method")):
@@ -487,7 +487,7 @@ def is_in_c(x: Any, home: str) -> bool:
     return home.startswith("scipy.") or getattr(getattr(x, "__self__", None), "__name__", "").startswith("scipy.")
 
 
-def with_memory(f: Any, ours: Any = None) -> Any:
+def with_memory(f: Any, ours: Any = None) -> AnyFunction:
     """A function in C, which may write into arrays that could take nodes, as long as none has been written there. With
     nodes ``ours`` is called; without ``ours`` they are refused."""
 
@@ -502,7 +502,7 @@ def with_memory(f: Any, ours: Any = None) -> Any:
     return run
 
 
-def stand_for(module: Any, functions: dict[str, Any]) -> None:
+def stand_for(module: object, functions: ByName) -> None:
     """Let our functions replace those with these names where copies call them with nodes."""
     for name, ours in functions.items():
         theirs = getattr(module, name)

@@ -34,20 +34,20 @@ def as_floats(x: Any) -> Array:
     return x.astype(np.float32) if x.dtype == np.float16 else x
 
 
-def c2c(x: Array, axes: Sequence[int], forward: bool, scale: int, *memory: Any) -> Array:
+def c2c(x: Array, axes: Sequence[int], forward: bool, scale: int, *memory: object) -> Array:
     """The transform of complex numbers."""
     if forward:
         return np.fft.fftn(x, axes=axes, norm=FORWARD[scale])
     return np.fft.ifftn(x, axes=axes, norm=INVERSE[scale])
 
 
-def r2c(x: Array, axes: Sequence[int], forward: bool, scale: int, *memory: Any) -> Array:
+def r2c(x: Array, axes: Sequence[int], forward: bool, scale: int, *memory: object) -> Array:
     """Half of the transform of real numbers."""
     z = np.fft.rfftn(x, axes=axes, norm=FORWARD[scale])
     return z if forward else np.conjugate(z)
 
 
-def c2r(x: Array, axes: Sequence[int], last: int, forward: bool, scale: int, *memory: Any) -> Array:
+def c2r(x: Array, axes: Sequence[int], last: int, forward: bool, scale: int, *memory: object) -> Array:
     """The real numbers whose half transform this is."""
     sizes = [*[x.shape[axis] for axis in axes[:-1]], last]
     return np.fft.irfftn(np.conjugate(x) if forward else x, sizes, axes, INVERSE[scale])
@@ -71,7 +71,7 @@ def trigonometric(name: str) -> Callable[..., Array]:
     """SciPy's ``dct`` or ``dst`` in C: along each axis W′ · (orthogonal matrix) · W · factor."""
 
     def transform(
-        x: Array, type: int, axes: Sequence[int], scale: int, out: Any = None, workers: Any = None, ortho: Any = None
+        x: Array, type: int, axes: Sequence[int], scale: int, out: Any = None, workers: Any = None, ortho: object = None
     ) -> Array:
         z: Any = x
         for axis in axes:

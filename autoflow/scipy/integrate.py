@@ -17,7 +17,6 @@ The derivative of ∫ f(x, θ) dx with respect to θ is ∫ ∂f/∂θ dx, with 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -30,7 +29,7 @@ from ..base.modes import apart
 from ..extending.function import Function
 from ..implicit.linear import numbers_alone, plain_arrays, real_array, scipy_integrate, taken_apart, unit
 from ..nodes.coercion import holds_node
-from ..nodes.nodes import Node, value_of
+from ..nodes.nodes import AnyFunction, ByName, Node, Values, value_of
 from ..table.shapes import Array, as_array, has_gradient
 from ..transforms.vjp_jvp import vjp
 from .mirrors import mirrored
@@ -45,20 +44,20 @@ class Ivp:
     name : of a user's slope, for messages. (An adjoint equation has none: it uses only its own arrays.)
     """
 
-    slope: Callable[..., Any]
-    solve: Callable[..., Any]
+    slope: AnyFunction
+    solve: AnyFunction
     name: str = ""
 
     def at(self, y: Array, t: Any, arrays: Any) -> Array:
         """dy/dt, whether the user's function returns a list or an array."""
         return np.reshape(as_array(self.slope(y, t, *arrays)), y.shape)
 
-    def numbers(self, y: Array, t: Any, arrays: Any) -> Array:
+    def numbers(self, y: Array, t: Array, arrays: object) -> Array:
         """The same as plain numbers, for a solver."""
         return numbers_alone(self.at(y, t, arrays), self.name)
 
 
-def odeint(func: Callable[..., Any], y0: Any, t: Any, args: Any = (), *, tfirst: bool = False, **options: Any) -> Node:
+def odeint(func: AnyFunction, y0: Any, t: Any, args: Any = (), *, tfirst: bool = False, **options: Any) -> Node:
     """The solution of y' = func(y, t, *args) at the times t, the first of which belongs to y0.
 
     Shapes: y0 (n,), or a number; t (m,), rising or falling; the result (m, n). ``args`` are arrays and numbers, also in
@@ -76,10 +75,10 @@ def odeint(func: Callable[..., Any], y0: Any, t: Any, args: Any = (), *, tfirst:
     """
     arrays, put = taken_apart(args if isinstance(args, tuple) else (args,))
 
-    def slope(y: Array, t: Any, *values: Array) -> Any:
+    def slope(y: Array, t: Array, *values: object) -> Any:
         return func(t, y, *put(values)) if tfirst else func(y, t, *put(values))
 
-    def solve(problem: Ivp, y0: Array, t: Array, values: Any) -> Array:
+    def solve(problem: Ivp, y0: Array, t: Array, values: object) -> Array:
         integrate: Any = functools.partial(scipy_integrate().odeint, lambda y, s: problem.numbers(y, s, values), y0, t)
         if y0.size == size:
             return integrate(**options)
@@ -96,7 +95,7 @@ def odeint(func: Callable[..., Any], y0: Any, t: Any, args: Any = (), *, tfirst:
     return Trajectory.apply(y0, t, *arrays, problem=problem)
 
 
-def least(options: dict[str, Any]) -> dict[str, Any]:
+def least(options: ByName) -> dict[str, Any]:
     """The options for the adjoint state, which is longer than y: the smallest of several tolerances. It goes back in
     time, so the first step is not that of y."""
     return {k: float(np.min(v)) if k in ("rtol", "atol") else v for k, v in options.items() if k != "h0"}
@@ -105,7 +104,7 @@ def least(options: dict[str, Any]) -> dict[str, Any]:
 ACCURACY = set("rtol atol mxstep mxhnil hmax hmin h0 mxordn mxords".split())  # noqa: SIM905 - options of odeint
 
 
-def unknown_options(name: str, known: set[str], options: dict[str, Any], arrays: list[Any]) -> set[str]:
+def unknown_options(name: str, known: set[str], options: ByName, arrays: list[Any]) -> set[str]:
     """The options with which there is no derivative. With them, raises NoRuleError if one of the arrays has a gradient,
     which the result would lose; also for nodes in any option, to which no gradient flows."""
     unknown = set(options) - known
@@ -119,7 +118,7 @@ class Trajectory(Function):
     """The values at all times, and the adjoint equation. ``values``: the solution, if already known."""
 
     @staticmethod
-    def forward(ctx: Any, y0: Array, t: Array, *arrays: Array, problem: Ivp, values: Any = None) -> Array:
+    def forward(ctx: Any, y0: Array, t: Array, *arrays: Array, problem: Ivp, values: object = None) -> Array:
         z = problem.solve(problem, y0, t, arrays) if values is None else values
         ctx.problem = problem
         ctx.save_for_backward(z, t, *arrays)
@@ -134,12 +133,11 @@ class Trajectory(Function):
         ends = np.cumsum([0, *[x.size for x in arrays]])
         n, numbers = z.shape[1], value_of(t)
 
-        def changes(state: Array, time: Any, *values: Array) -> Array:
+        def changes(state: Array, time: object, *values: object) -> Array:
             """d(y, λ, collected)/dt."""
             y, adjoint = state[:n], state[n : 2 * n]
             slope, pullback = vjp(lambda y, *v: problem.at(y, time, v), y, *values, allow_unused=True)
-            back = [-np.reshape(part, -1) for part in pullback(adjoint)]
-            return np.concatenate([slope, *back])
+            return np.concatenate([slope, *[-np.reshape(part, -1) for part in pullback(adjoint)]])
 
         adjoint, collected = g[-1], np.zeros(ends[-1])
         times: list[Array] = [np.sum(g[-1] * problem.at(z[-1], t[-1], arrays))]  # later by dt, y is further by f dt
@@ -164,8 +162,8 @@ OTHERS = {"first_step", "jac", "lband", "min_step", "uband"}
 
 
 def solve_ivp(
-    fun: Callable[..., Any], t_span: Any, y0: Any, method: Any = "RK45", t_eval: Any = None, dense_output: bool = False,
-    events: Any = None, vectorized: bool = False, args: Any = None, **options: Any,
+    fun: AnyFunction, t_span: Any, y0: Any, method: Any = "RK45", t_eval: Any = None, dense_output: bool = False,
+    events: Any = None, vectorized: bool = False, args: object = None, **options: object,
 ) -> Any:  # fmt: skip
     """The solution of y' = fun(t, y, *args) from t_span[0] to t_span[1], or to a terminal event.
 
@@ -207,10 +205,10 @@ def solve_ivp(
 class Stepping:
     """How to solve with solve_ivp: the ``solve`` of an :class:`Ivp`."""
 
-    def __init__(self, method: Any, options: dict[str, Any]) -> None:
+    def __init__(self, method: object, options: ByName) -> None:
         self.method, self.options = method, least({k: v for k, v in options.items() if k in TOLERANCES})
 
-    def __call__(self, problem: Ivp, y0: Array, t: Array, values: Any) -> Array:
+    def __call__(self, problem: Ivp, y0: Array, t: Array, values: object) -> Array:
         solve, slope = scipy_integrate().solve_ivp, lambda s, y: problem.numbers(y, s, values)
         parts = [y0]
         for start, end in pairwise(t):
@@ -222,18 +220,18 @@ class Stepping:
         return np.stack(parts)
 
 
-def plain_jacobian(options: dict[str, Any], args: Any) -> dict[str, Any]:
+def plain_jacobian(options: ByName, args: Any) -> dict[str, Any]:
     """The options for SciPy; a function ``jac(t, y, *args)`` gets its arguments here."""
     jac = options.get("jac")
     return {**options, "jac": lambda t, y: value_of(as_array(jac(t, y, *args)))} if callable(jac) else options
 
 
-def question(event: Callable[..., Any], put: Callable[..., Any]) -> Callable[..., Any]:
+def question(event: AnyFunction, put: AnyFunction) -> AnyFunction:
     """An event as a function of (t, y, *arrays) with one number as its answer."""
     return lambda t, y, *values: np.reshape(as_array(event(t, y, *put(values))), ())
 
 
-def as_scipy(event: Any, ask: Callable[..., Any], plain: list[Array]) -> Any:
+def as_scipy(event: object, ask: AnyFunction, plain: list[Array]) -> AnyFunction:
     """The same for SciPy, with the attributes that say which crossings count."""
 
     def asked(t: float, y: Array) -> float:
@@ -243,7 +241,7 @@ def as_scipy(event: Any, ask: Callable[..., Any], plain: list[Array]) -> Any:
     return asked
 
 
-def on_nodes(found: Any, problem: Ivp, questions: list[Any], given: tuple[Any, ...], arrays: list[Array]) -> Any:
+def on_nodes(found: Any, problem: Ivp, questions: list[Any], given: Values, arrays: list[Array]) -> Any:
     """SciPy's answer with nodes in it."""
     y0, t0, t1, t_eval = given
 
@@ -278,7 +276,7 @@ class Between:
     Shapes: t () gives (n,), t (m,) gives (n, m).
     """
 
-    def __init__(self, sol: Any, states: Callable[..., Any]) -> None:
+    def __init__(self, sol: Any, states: AnyFunction) -> None:
         self.sol, self.states, self.t_min, self.t_max = sol, states, sol.t_min, sol.t_max
 
     def __call__(self, t: Any) -> Array:
@@ -308,8 +306,7 @@ class EventTimes(Function):
         problem, ask, (t, y0, t0, *arrays), (g,) = ctx.problem, ctx.ask, ctx.saved_tensors, grads
 
         def states(y0: Array, t0: Array, values: Any) -> Array:
-            grid = np.concatenate([np.reshape(t0, 1), t])
-            return Trajectory.apply(y0, grid, *values, problem=problem)[1:]
+            return Trajectory.apply(y0, np.concatenate([np.reshape(t0, 1), t]), *values, problem=problem)[1:]
 
         def residuals(y0: Array, t0: Array, *values: Array) -> Array:
             y = states(y0, t0, values)
@@ -324,7 +321,7 @@ class EventTimes(Function):
         return pullback(-g / np.stack(rates))
 
 
-def quad(func: Callable[..., Any], a: Any, b: Any, args: Any = (), **options: Any) -> tuple[Any, float]:
+def quad(func: AnyFunction, a: Array, b: Array, args: object = (), **options: object) -> tuple[Any, float]:
     """∫ func(x, *args) dx from a to b, and an estimate of its error, as scipy.integrate.quad.
 
     a, b are numbers, or ±np.inf; func gives one number for one x. Gradients flow to a, b and all floats in ``args`` (in
@@ -342,7 +339,7 @@ def quad(func: Callable[..., Any], a: Any, b: Any, args: Any = (), **options: An
     arrays, put = taken_apart(args if isinstance(args, tuple) else (args,))
     a, b = real_array(a, "a"), real_array(b, "b")
 
-    def integrand(x: Any, *values: Array) -> Array:
+    def integrand(x: Array, *values: object) -> Array:
         return np.reshape(as_array(func(x, *put(values))), ())
 
     low, high, *plain = plain_arrays([a, b, *arrays])
@@ -375,7 +372,7 @@ class Area(Function):
         (integrand, options), (a, b, *arrays), (g,) = ctx.problem, ctx.saved_tensors, grads
         n, size = len(arrays), unit(g)  # see Trajectory
 
-        def slopes(x: Any, *values: Array) -> Array:
+        def slopes(x: Array, *values: object) -> Array:
             _, pullback = vjp(lambda *v: integrand(x, *v), *values[:n], allow_unused=True)
             return np.concatenate([np.reshape(part, -1) for part in pullback(values[n])])
 
@@ -391,7 +388,7 @@ class Area(Function):
         return (*ends, *[np.reshape(part, x.shape) for part, x in zip(parts, arrays, strict=True)])
 
 
-def fixed_quad(func: Callable[..., Any], a: Any, b: Any, args: Any = (), n: int = 5) -> tuple[Node, None]:
+def fixed_quad(func: AnyFunction, a: Any, b: Any, args: Any = (), n: int = 5) -> tuple[Node, None]:
     """∫ func(x, *args) dx from a to b by n points: exact for polynomials of degree 2n − 1 (C. F. Gauß).
 
     func gets all points at once, x of shape (n,), and returns an array whose last axis is theirs. Gradients flow to a,

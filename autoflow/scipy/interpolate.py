@@ -116,14 +116,14 @@ def fill_collocation(x: Array, t: Array, k: int, ab: Array, offset: int = 0) -> 
     ab[columns, 2 * k + rows + offset - columns] = a[rows, columns]
 
 
-def all_bsplines(t: Array, k: int, x: Any, i: int, nu: int = 0) -> Array:
+def all_bsplines(t: Array, k: int, x: Array, i: int, nu: int = 0) -> Array:
     """``_dierckx.evaluate_all_bspl``: the B-splines that are not 0 in the interval i, at one point, or derivatives."""
     one = np.zeros((k + 1, len(t) - k - 1))
     one[np.arange(k + 1), i - k + np.arange(k + 1)] = 1.0
     return evaluate_spline(t, one.T, k, np.reshape(as_array(x), (1,)), nu, True)[0]
 
 
-def lapack_functions(names: Any, arrays: Any = (), **options: Any) -> Any:
+def lapack_functions(names: Any, arrays: Any = (), **options: Any) -> tuple[Array, ...]:
     """``get_lapack_funcs``; gbsv solves banded systems with nodes."""
     if names != ("gbsv",):
         return _bsplines.get_lapack_funcs(names, [numbers_of(x) for x in arrays], **options)
@@ -136,7 +136,7 @@ def find_indices(grid: Any, xi: Any) -> tuple[Any, Any]:
     return np.stack([i for _, _, i in found]), np.stack([(x - g[i]) / (g[i + 1] - g[i]) for g, x, i in found])
 
 
-def coordinates(points: Any, ndim: Any = None) -> Array:
+def coordinates(points: Array, ndim: object = None) -> Array:
     """``_ndim_coords_from_arrays``: points as rows, from one array or from one for each axis."""
     if isinstance(points, tuple) and len(points) > 1:
         return np.stack(np.broadcast_arrays(*map(as_array, points)), axis=-1)
@@ -147,7 +147,7 @@ def coordinates(points: Any, ndim: Any = None) -> Array:
 class Tensor:
     """``make_ndbspl``: along each axis the splines through (1, 0, 0 ...), (0, 1, 0 ...) and so on."""
 
-    def __init__(self, points: Any, values: Array, k: int = 3, **how: Any) -> None:
+    def __init__(self, points: Array, values: Array, k: int = 3, **how: object) -> None:
         self.points, self.values, self.k = points, values, k
         self.theirs = functools.cache(lambda: _rgi.make_ndbspl(*numbers([points, values]), k, **how))
 
@@ -181,7 +181,7 @@ def fitpack_values(t: Array, c: Array, k: int, x: Array, *how: int) -> tuple[Arr
     return np.where(outside & (ext == 1), 0.0, z), 0
 
 
-def fitpack_integral(t: Array, c: Array, k: int, a: Any, b: Any) -> tuple[Any, None]:
+def fitpack_integral(t: Array, c: Array, k: int, a: Array, b: Array) -> tuple[Any, None]:
     """``dfitpack.splint``: beyond its ends the spline is 0."""
     n = t.size - k - 1
     spline = COPIES.find(theirs.BSpline).construct_fast(t, as_array(c)[:n], k)
@@ -190,19 +190,18 @@ def fitpack_integral(t: Array, c: Array, k: int, a: Any, b: Any) -> tuple[Any, N
 
 def least_squares(x: Array, y: Array, t: Array, k: int, w: Array, *periodic: bool) -> tuple[Any, ...]:
     """``_lsq_solve_qr``, whose third result is the coefficients. Shapes: x, w (n,), y (n, d)."""
-    a = design(x, t, k, t.size - k - 1) * w[:, None]
-    return None, None, np.linalg.lstsq(a, y * w[:, None])[0], None, None
+    return None, None, np.linalg.lstsq(design(x, t, k, t.size - k - 1) * w[:, None], y * w[:, None])[0], None, None
 
 
 def fitpack_knots(
-    task: int, x: Array, y: Array, w: Array, xb: Any, xe: Any, k: int, s: float, t: Array, *_: Any
-) -> Any:
+    task: int, x: Array, y: Array, w: Array, xb: Array, xe: Array, k: int, s: float, t: Array, *_: object
+) -> tuple[int, Array, Array, float, int]:
     """The same for SciPy 1.18, which also returns the knots."""
     n, c, fp, ier = fitpack_curve(task, x, y, w, t, k, s)
     return n, t, c, fp, ier
 
 
-def fitpack_curve(task: int, x: Array, y: Array, w: Array, t: Array, *memory: Any) -> tuple[int, Array, float, int]:
+def fitpack_curve(task: int, x: Array, y: Array, w: Array, t: Array, *memory: object) -> tuple[int, Array, float, int]:
     """``dfitpack.curfit`` for a spline through all points: writes the knots into t; returns their number, and c."""
     spline = COPIES.find(theirs.make_interp_spline)(x, y, memory[-2])
     t[: spline.t.size] = spline.t

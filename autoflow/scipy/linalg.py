@@ -17,7 +17,7 @@ import numpy as np
 
 from ..backends.duck_arrays import NP
 from ..base.errors import NoRuleError
-from ..nodes.nodes import Node
+from ..nodes.nodes import AnyFunction, Node
 from ..rules import kernel, rule
 from ..rules.matrix_functions import expm, logm, power, scipy_linalg, sqrtm, sylvester
 from ..rules.solving import cholesky_x, of_columns, solve_x, solve_y
@@ -36,7 +36,7 @@ __all__ = [  # noqa: F822 - block_diag is SciPy's own body
 # ---------------------------------------------------------------- functions of a matrix
 
 
-def fractional_matrix_power(A: Any, t: Any) -> Node:  # noqa: N803 - SciPy's name
+def fractional_matrix_power(A: Array, t: Any) -> Node:  # noqa: N803 - SciPy's name
     """A to the power t, e^(t log A); for an integer t by products, as in :func:`numpy.linalg.matrix_power`. Gradients
     flow to A, and to t if it is a node. A may be a stack; with negative eigenvalues the result is complex.
 
@@ -54,7 +54,7 @@ def fractional_matrix_power(A: Any, t: Any) -> Node:  # noqa: N803 - SciPy's nam
 
 
 @kernel
-def general(x: Array, y: Array, assume_a: Any = None, lower: bool = False, turned: bool = False) -> Array:
+def general(x: Array, y: Array, assume_a: object = None, lower: bool = False, turned: bool = False) -> Array:
     """scipy.linalg.solve for a complete matrix x. ``turned``: x is the transpose of what SciPy is given."""
     if np.float16 in (x.dtype, y.dtype):  # its derivative is computed by np.linalg.solve, which refuses them as well
         raise TypeError("af.linalg.solve computes in single and double precision: use x.astype(np.float32)")
@@ -69,7 +69,7 @@ def hermitian(x: Array, lower: bool, symmetric: bool = False) -> Array:
     return half + (half.mT if symmetric else adjoint(half))
 
 
-def solve(a: Any, b: Any, lower: bool = False, *, assume_a: Any = None, transposed: bool = False) -> Node:
+def solve(a: Array, b: Array, lower: bool = False, *, assume_a: object = None, transposed: bool = False) -> Node:
     """a⁻¹ b. ``assume_a`` ("sym", "her", "pos", "diagonal", "tridiagonal", "upper triangular", "lower triangular")
     decides which elements of a are read, and so which ones have a derivative: of a symmetric matrix one triangle, the
     upper one unless ``lower``.
@@ -111,7 +111,7 @@ def triangular(
     return scipy.solve_triangular(x, y, trans, lower, unit_diagonal, check_finite=False)
 
 
-def solve_triangular(a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False) -> Node:
+def solve_triangular(a: Any, b: Array, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False) -> Node:
     """a⁻¹ b (``trans`` 0 or "N"), a⁻ᵀ b (1, "T") or a⁻ᴴ b (2, "C") for a triangular a; its other triangle is not read.
 
     >>> from autoflow import linalg
@@ -157,7 +157,7 @@ def cholesky(a: Array, lower: bool = False) -> Node:
     return scipy.cholesky(a, lower=lower, check_finite=False)
 
 
-def cho_factor(a: Any, lower: bool = False) -> tuple[Node, bool]:
+def cho_factor(a: Array, lower: bool = False) -> tuple[Node, bool]:
     """The pair that :func:`cho_solve` takes. For a node the other triangle is zero; SciPy leaves arbitrary numbers.
 
     >>> import autoflow as af
@@ -190,7 +190,7 @@ rule(factor_solve, "c y | lower=False", "solve", r"$c^{-1} $y", holomorphic=Fals
      y=lambda g, c, y_shape, lower: of_columns(lambda g: factor_solve(c, g, lower), g, y_shape))  # fmt: skip
 
 
-def cho_solve(c_and_lower: tuple[Any, bool], b: Any) -> Node:
+def cho_solve(c_and_lower: tuple[Any, bool], b: Array) -> Node:
     """a⁻¹ b, given the Cholesky factor of a.
 
     >>> from autoflow import linalg
@@ -204,7 +204,7 @@ def cho_solve(c_and_lower: tuple[Any, bool], b: Any) -> Node:
 rule(cholesky, "a | lower=False", "chol", holomorphic=False, a=lambda g, z, lower: cholesky_x(g, z, not lower))
 
 
-def solve_sylvester(a: Any, b: Any, q: Any) -> Node:
+def solve_sylvester(a: Array, b: Array, q: Array) -> Node:
     """The x with a x + x b = q, for matrices a (m, m), b (n, n), q (m, n). NaN if an eigenvalue of a and one of b add
     up to 0, so that x does not exist or is not unique.
 
@@ -228,7 +228,7 @@ def banded(x: Array, y: Array, below: int = 0, above: int = 0) -> Array:
     return scipy.solve_banded((below, above), x, y, check_finite=False)
 
 
-def solve_banded(l_and_u: tuple[int, int], ab: Any, b: Any) -> Node:
+def solve_banded(l_and_u: tuple[int, int], ab: Array, b: Array) -> Node:
     """a⁻¹ b for a matrix given by its diagonals, ab[u + i - j, j] = a[i, j]: u above the main one and l below it.
 
     >>> from autoflow import linalg
@@ -274,12 +274,12 @@ def wide_as(x: Array, dtype: Any) -> Array:
     return as_dtype(x, np.result_type(x, dtype))
 
 
-def det(a: Any) -> Node:
+def det(a: Array) -> Node:
     """The determinant."""
     return wide_as(NP.linalg.det(as_array(a)), np.float64)
 
 
-def inv(a: Any, *, assume_a: Any = None, lower: bool = False) -> Node:
+def inv(a: Array, *, assume_a: object = None, lower: bool = False) -> Node:
     """a⁻¹; with ``assume_a`` the same elements are read as in :func:`solve`."""
     x = as_array(a)
     if assume_a is None:
@@ -287,25 +287,25 @@ def inv(a: Any, *, assume_a: Any = None, lower: bool = False) -> Node:
     return solve(x, np.eye(x.shape[-1], dtype=x.dtype), lower, assume_a=assume_a)
 
 
-def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Node:
+def norm(a: Array, ord: object = None, axis: object = None, keepdims: bool = False) -> Node:
     """``np.linalg.norm``."""
     if isinstance(ord, (Node, np.ndarray)):
         raise NoRuleError("af.linalg.norm of a node takes a number or a word as ord=")
     return NP.linalg.norm(as_array(a), ord, axis, keepdims)
 
 
-def svd(a: Any, full_matrices: bool = True, compute_uv: Any = True) -> Node | tuple[Node, Node, Node]:
+def svd(a: Array, full_matrices: bool = True, compute_uv: object = True) -> Node | tuple[Node, Node, Node]:
     """Singular values, with the singular vectors on both sides unless ``compute_uv`` is False."""
     return NP.linalg.svd(as_array(a), full_matrices, compute_uv)
 
 
-def pinv(a: Any, *, rtol: Any = None) -> Node:
+def pinv(a: Array, *, rtol: object = None) -> Node:
     """The pseudoinverse, as :func:`numpy.linalg.pinv`; singular values up to ``rtol`` times the largest count as 0."""
     x = floats(a)
     return NP.linalg.pinv(x, max(x.shape[-2:]) * np.finfo(x.dtype).eps if rtol is None else rtol)
 
 
-def pinvh(a: Any, rtol: Any = None, lower: bool = True) -> Node:
+def pinvh(a: Array, rtol: object = None, lower: bool = True) -> Node:
     """The same for a Hermitian matrix, given one triangle."""
     x = as_array(a)
     if x.ndim != 2 or x.shape[0] != x.shape[1]:
@@ -317,7 +317,7 @@ def pinvh(a: Any, rtol: Any = None, lower: bool = True) -> Node:
 MAKES_COMPLEX = np.linalg.eig(np.eye(1))[1].dtype.kind == "c"  # since NumPy 2.5
 
 
-def eig(a: Any, b: Any = None, left: bool = False, right: bool = True) -> Node | tuple[Node, Node]:
+def eig(a: Array, b: Array = None, left: bool = False, right: bool = True) -> Node | tuple[Node, Node]:
     """Eigenvalues, and eigenvectors on the right."""
     if left or b is not None:
         raise NoRuleError("af.linalg.eig of a node gives only right eigenvectors, and takes no b=")
@@ -330,8 +330,8 @@ def eig(a: Any, b: Any = None, left: bool = False, right: bool = True) -> Node |
 
 
 def eigh(
-    a: Any, b: Any = None, *, lower: bool = True, eigvals_only: bool = False, type: int = 1,
-    subset_by_index: Any = None, subset_by_value: Any = None,
+    a: Array, b: Array = None, *, lower: bool = True, eigvals_only: bool = False, type: int = 1,
+    subset_by_index: Any = None, subset_by_value: object = None,
 ) -> Node | tuple[Node, Node]:  # fmt: skip
     """Eigenvalues and eigenvectors of a v = λ v for a Hermitian a, or of a v = λ b v with a positive definite b, scaled
     so that vᴴ b v = 1: with b = l lᴴ these are l⁻ᴴ times the eigenvectors of l⁻¹ a l⁻ᴴ.
@@ -358,7 +358,7 @@ def eigh(
     return w if eigvals_only else (w, v)
 
 
-def qr(a: Any, lwork: Any = None, mode: str = "full", pivoting: bool = False) -> tuple[Node, ...]:
+def qr(a: Array, lwork: object = None, mode: str = "full", pivoting: bool = False) -> tuple[Node, ...]:
     """The factors q r = a. ``mode``: "full", "economic" or "r"."""
     if pivoting or mode not in ("full", "economic", "r"):
         raise NoRuleError("af.linalg.qr of a node supports the modes 'full', 'economic' and 'r', without pivoting")
@@ -366,7 +366,7 @@ def qr(a: Any, lwork: Any = None, mode: str = "full", pivoting: bool = False) ->
     return (r,) if mode == "r" else (q, r)
 
 
-def lstsq(a: Any, b: Any, cond: Any = None, *, lapack_driver: Any = None) -> tuple[Node, Node, int, Node | None]:
+def lstsq(a: Any, b: Any, cond: object = None, *, lapack_driver: object = None) -> tuple[Node, Node, int, Node | None]:
     """The x that minimises |a x − b|, the sums of squares left, the rank, and the singular values. The driver "gelsy"
     gives only x and the rank."""
     if np.ndim(numbers_of(cond)):
@@ -410,7 +410,7 @@ def rows_in_order(piv: Any, n: int) -> Array:
     return order
 
 
-def lu_factor(a: Any) -> tuple[Any, Any]:
+def lu_factor(a: Array) -> tuple[Any, Any]:
     """The pair that :func:`lu_solve` takes: both factors in one matrix, and which rows were exchanged.
 
     A rectangle is extended to a square: [a, c] with unit vectors c, which leave the other columns as they are; or for
@@ -458,7 +458,7 @@ def rows(x: Array, order: Array) -> Array:
 # ---------------------------------------------------------------- matrices of one or two vectors
 
 
-def toeplitz(c: Any, r: Any = None) -> Node:
+def toeplitz(c: Array, r: Array = None) -> Node:
     """The matrix with the first column c and the first row r, constant along its diagonals.
 
     >>> from autoflow import linalg
@@ -474,7 +474,7 @@ def toeplitz(c: Any, r: Any = None) -> Node:
     return NP.concatenate([np.flip(c, -1), r[..., 1:]], -1)[..., n - 1 - np.arange(n)[:, None] + np.arange(m)]
 
 
-def hankel(c: Any, r: Any = None) -> Node:
+def hankel(c: Any, r: Array = None) -> Node:
     """The matrix with the first column c and the last row r, constant along its other diagonals.
 
     >>> from autoflow import linalg
@@ -489,13 +489,13 @@ def hankel(c: Any, r: Any = None) -> Node:
     return NP.concatenate([c, last[1:]])[np.arange(c.size)[:, None] + np.arange(last.size)]
 
 
-def solve_continuous_lyapunov(a: Any, q: Any) -> Node:
+def solve_continuous_lyapunov(a: Array, q: Array) -> Node:
     """The x with a x + x aᴴ = q."""
     x = np.atleast_2d(as_array(a))
     return solve_sylvester(x, adjoint(x), np.atleast_2d(as_array(q)))
 
 
-def apart(decompose: Any) -> Any:
+def apart(decompose: Any) -> AnyFunction:
     """``svd`` or ``eigh`` in copies of SciPy's functions, which are proved where no two values are equal. If some are,
     their vectors are not determined: a result made from them may have a derivative, but not through theirs."""
 

@@ -11,8 +11,9 @@ import functools
 import inspect
 import sys
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from ..backprop.second_runs import reachable
 from ..base.errors import NoRuleError
 from ..base.lazy import load_package
 from ..base.modes import modes
-from ..nodes.nodes import NodeRole, constant_from, value_of
+from ..nodes.nodes import AnyFunction, ByName, NodeRole, Values, constant_from, value_of
 from . import bodies
 from .bodies import COPIES, OWN, attributes, in_copies, is_copy, is_ours, pickled, replaced, with_attributes
 from .proofs import ADVICE, check_history, check_proof, leaves, numbers, remedy
@@ -31,7 +32,7 @@ PACKAGES = ("scipy.", "autoflow.scipy.")
 HOW = set("check_finite driver lapack_driver overwrite_a overwrite_ab overwrite_b overwrite_x plan workers".split())  # noqa: SIM905
 
 
-def mirrored(names: dict[str, Any], functions: Iterable[str] = ()) -> tuple[Any, Any]:
+def mirrored(names: ByName, functions: Iterable[str] = ()) -> tuple[Any, Any]:
     """``__getattr__`` and ``__dir__`` of a module, whose ``globals()`` are ``names``.
 
     functions : the names of our functions that plain arrays do not enter: SciPy's function is called instead.
@@ -39,11 +40,11 @@ def mirrored(names: dict[str, Any], functions: Iterable[str] = ()) -> tuple[Any,
     home = names["__name__"].partition(".")[2]
 
     @functools.cache
-    def theirs() -> Any:
+    def theirs() -> ModuleType:
         short = home.partition(".")[2]
         return load_package(home, f"af.{short} computes with SciPy, which is not installed: pip install scipy")
 
-    def find(name: str) -> Any:
+    def find(name: str) -> ModuleType:
         if name.startswith("__"):
             raise AttributeError(f"module {names['__name__']!r} has no attribute {name!r}")
         try:
@@ -67,7 +68,7 @@ def mirrored(names: dict[str, Any], functions: Iterable[str] = ()) -> tuple[Any,
     return find, lambda: sorted({*names.get("__all__", ()), *getattr(theirs(), "__all__", ())})
 
 
-def with_plain(ours: Callable[..., Any], theirs: Any, name: str) -> Callable[..., Any]:
+def with_plain(ours: AnyFunction, theirs: Any, name: str) -> AnyFunction:
     """Our function for nodes, with SciPy's order of arguments; SciPy's for plain arrays."""
     signature = inspect.signature(ours)
     known = signature.parameters.values()
@@ -106,7 +107,7 @@ def with_plain(ours: Callable[..., Any], theirs: Any, name: str) -> Callable[...
         bound = signature.bind(**given)
         return with_history(ours(*bound.args, **bound.kwargs), given)
 
-    def with_history(z: Any, given: dict[str, Any]) -> Any:
+    def with_history(z: object, given: ByName) -> Any:
         """The result, if it is made of nodes; else NoRuleError: no gradient would flow to the arguments."""
         if not isinstance(z, NodeRole) and modes().recording and is_ours(given):
             parts = [x for x in leaves(z) if np.size(x)]
@@ -122,12 +123,12 @@ def with_plain(ours: Callable[..., Any], theirs: Any, name: str) -> Callable[...
     return run
 
 
-def has_node(x: Any) -> bool:
+def has_node(x: object) -> bool:
     """Is it a node, or another array class of ours, or a list with some in it?"""
     return isinstance(x, NodeRole) or is_ours(x) or (isinstance(x, (list, tuple)) and any(map(has_node, x)))
 
 
-def for_nodes(x: Any, name: str) -> Any:
+def for_nodes(x: object, name: str) -> Any:
     """What a name from SciPy stands for."""
     if isinstance(x, type):
         return x if issubclass(x, (BaseException, tuple)) else refusing(x, name)
@@ -139,7 +140,7 @@ def for_nodes(x: Any, name: str) -> Any:
 class Methods:
     """A SciPy object, such as a distribution, with methods that also take nodes, and with these parameters."""
 
-    def __init__(self, theirs: Any, path: str, args: Any = (), options: Any = None) -> None:
+    def __init__(self, theirs: Any, path: str, args: Values = (), options: ByName | None = None) -> None:
         self.theirs, self.path, self.args, self.kwds = theirs, path, args, options or {}
         self.made: dict[str, Any] = {}  # its methods for nodes, with or without parameters
 
@@ -167,7 +168,7 @@ class Methods:
 
         return run
 
-    def __call__(self, *args: Any, **options: Any) -> Any:
+    def __call__(self, *args: object, **options: object) -> Any:
         """The distribution with these parameters."""
         return Methods(self.theirs, self.path, args, options)
 
@@ -177,7 +178,7 @@ class Methods:
         args, options = numbers(list(self.args)), {k: numbers(v) for k, v in self.kwds.items()}
         return self.theirs(*args, **options) if self.args or self.kwds else self.theirs
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         return Methods, (self.theirs, self.path, self.args, self.kwds)
 
     def __repr__(self) -> str:
@@ -192,7 +193,7 @@ FROZEN = {  # arguments of methods of a distribution with parameters; without, t
 }
 
 
-def of_counts(method: Any, theirs: Any) -> Any:
+def of_counts(method: Any, theirs: Any) -> AnyFunction:
     """The probability of a count. SciPy's is 0 between counts, so counts and loc have no derivative."""
     known = 1 + getattr(theirs.__self__, "numargs", 99)  # the count and the shape parameters
 
@@ -205,10 +206,10 @@ def of_counts(method: Any, theirs: Any) -> Any:
     return run
 
 
-def on_nodes(theirs: Any, name: str) -> Any:
+def on_nodes(theirs: Any, name: str) -> AnyFunction:
     """SciPy's function, for nodes and arrays: a gradient, or NoRuleError."""
 
-    def run(*args: Any, **options: Any) -> Any:
+    def run(*args: object, **options: object) -> Any:
         given, named = list(args), options
         if modes().recording:
             given, named = [guarded(x, name) for x in args], {k: guarded(v, name) for k, v in options.items()}
@@ -239,7 +240,7 @@ def guarded(f: Any, name: str) -> Any:
         return f
 
     @functools.wraps(f)
-    def run(*args: Any, **options: Any) -> Any:
+    def run(*args: object, **options: object) -> Any:
         if is_ours(z := f(*args, **options)):
             raise NoRuleError(f"a function that is given to {name} returns a node: {remedy(name) or ADVICE}")
         return z
@@ -247,7 +248,7 @@ def guarded(f: Any, name: str) -> Any:
     return run
 
 
-def in_ours(x: Any) -> Any:
+def in_ours(x: object) -> Any:
     """A SciPy object as one of our class of that name, or of one that refuses nodes; anything else as it is."""
     kind, home = type(x), str(type(x).__module__).partition("._")[0]
     if kind.__name__ == "SuperLU":
@@ -276,7 +277,7 @@ def never_lost(kind: type, refused: str = "", prove: bool = False) -> type:
     (base,) = kind.__bases__[-1:]
     kind.__module__ = f"autoflow.{base.__module__.partition('._')[0]}"  # where pickle finds it
 
-    def checked(method: Any, name: str) -> Any:
+    def checked(method: Any, name: str) -> AnyFunction:
         @functools.wraps(method)
         def run(self: Any, *args: Any, **options: Any) -> Any:
             if not is_ours([self, *args, options]):
@@ -331,7 +332,7 @@ def never_lost(kind: type, refused: str = "", prove: bool = False) -> type:
 WRITES = "__setitem__", "setdiag"  # methods that write into their object
 
 
-def writable(x: Any) -> Any:
+def writable(x: object) -> Any:
     """An array of floating-point numbers as one that nodes can be written into; anything else as it is."""
     return constant_from(x.copy()) if type(x) is np.ndarray and x.dtype.kind in "fc" else x
 
@@ -358,7 +359,7 @@ def refusing_class(kind: Any, name: str) -> type:
     except TypeError:  # it does not allow derived classes
         return kind
 
-    def new(cls: type, *args: Any, **options: Any) -> Any:
+    def new(cls: type, *args: object, **options: object) -> Any:
         """With nodes, an object of the copied class, whose methods are proved; a class may also choose another."""
         chooses = type(kind.__new__) is types.FunctionType
         if cls is made and (chooses or (bodies.is_in_python(kind) and modes().recording and is_ours([args, options]))):

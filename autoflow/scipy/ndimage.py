@@ -96,7 +96,7 @@ def sample(x: Array, places: Array, out: Array, order: int, mode: int, cval: flo
     out[...] = z
 
 
-def transform(x: Array, mapping: Any, places: Any, matrix: Any, offset: Any, out: Array, *how: Any) -> None:
+def transform(x: Array, mapping: object, places: Any, matrix: Any, offset: object, out: Array, *how: Any) -> None:
     """x at ``places``, or at those that ``matrix`` and ``offset`` compute from the result's indices."""
     if mapping is not None:
         raise NoRuleError("scipy.ndimage.geometric_transform calls its function in C: use map_coordinates")
@@ -106,7 +106,7 @@ def transform(x: Array, mapping: Any, places: Any, matrix: Any, offset: Any, out
     sample(x, places, out, *how[:4])
 
 
-def zoom_shift(x: Array, zoom: Any, shift: Any, out: Array, *how: Any) -> None:
+def zoom_shift(x: Array, zoom: object, shift: object, out: Array, *how: Any) -> None:
     """x at (i + shift) zoom for the result's indices i; with the last argument they are the middles of cells."""
     middle = 0.5 if how[-1] else 0.0
     shape = (-1,) + (1,) * out.ndim

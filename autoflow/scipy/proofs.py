@@ -37,7 +37,7 @@ POWERS = "boxcox", "yeojohnson"  # these search for a power only if none is give
 FITS = "boxcox boxcox_normmax fit ppcc_max yeojohnson yeojohnson_normmax"
 
 
-def remedy(name: str, power: Any = None) -> str:
+def remedy(name: str, power: object = None) -> str:
     """What to use instead of a function that a copy would unroll; empty for any other. ``power``: its lmbda."""
     home, _, last = name.rpartition(".")
     is_search = home == "scipy.optimize" and not (last.startswith("rosen") or last == "linear_sum_assignment")
@@ -46,7 +46,7 @@ def remedy(name: str, power: Any = None) -> str:
     return EQUATION if home == "scipy.integrate" and last in INTEGRATE.split() else ""
 
 
-def check_proof(theirs: Any, name: str, args: Any, options: Any) -> str:
+def check_proof(theirs: object, name: str, args: Any, options: Any) -> str:
     """Raise NoRuleError if a copy of the function may not be used: found once for each kind of arguments. "plain" if
     the result has no floating-point numbers, and so no derivative to lose; "flat" if it does not change here, but may
     do so elsewhere: that is checked in each call."""
@@ -60,7 +60,7 @@ def check_proof(theirs: Any, name: str, args: Any, options: Any) -> str:
     return PROVED[key]
 
 
-def check_history(z: Any, theirs: Any, name: str, args: Any, options: Any) -> None:
+def check_history(z: object, theirs: object, name: str, args: object, options: object) -> None:
     """The same for a result without a history, if a call of this kind had one: SciPy's code may have branched."""
     parts = list(leaves(z))
     if parts and not is_ours(parts):
@@ -89,7 +89,7 @@ def kind(x: Any) -> Any:
     return type(x), getattr(x, "__code__", getattr(x, "__qualname__", None))
 
 
-def numbers_apart(x: Any) -> Any:
+def numbers_apart(x: object) -> tuple[bool, ...] | None:
     """Which numbers that code may treat specially are among the elements: often a formula has its limit there."""
     if not isinstance(x, (np.ndarray, np.generic)) or x.dtype.kind not in "fc":
         return None
@@ -118,7 +118,7 @@ def example(x: Any, wrap: Callable[[Any], Any]) -> Any:
     return wrap(y.astype(np.result_type(y.dtype, np.float64))) if x.dtype.kind in "fc" else y
 
 
-def prove(theirs: Any, name: str, args: Any, options: Any) -> str:
+def prove(theirs: object, name: str, args: Any, options: Any) -> str:
     """Raise NoRuleError if a copy of the function loses a gradient, or gives different whole numbers."""
     load_rules()
     SEEN.array = None
@@ -129,7 +129,7 @@ def prove(theirs: Any, name: str, args: Any, options: Any) -> str:
         given = [change(example(x, wrap)) for x in args]
         return list(leaves(f(*given, **{k: change(example(v, wrap)) for k, v in options.items()}), "fciub"))
 
-    def variable(x: Any) -> Any:
+    def variable(x: object) -> Any:
         inputs.append(Variable(x))
         return inputs[-1]
 
@@ -155,7 +155,7 @@ def prove(theirs: Any, name: str, args: Any, options: Any) -> str:
     raise NoRuleError(f"{name} of a node has no derivative here ({why}): {ADVICE}") from cause
 
 
-def has_values(x: Any, y: Any) -> bool:
+def has_values(x: object, y: object) -> bool:
     """Are these the same numbers, up to rounding relative to the largest?"""
     x, y = np.asarray(value_of(x)), np.asarray(y)
     size = np.max(np.abs(y), initial=0.0, where=np.isfinite(y))
@@ -205,12 +205,12 @@ def is_slope(found: list[Any], inputs: list[Any], call: Callable[[Any], list[Any
     return bool(left - slack <= slope <= right + slack)
 
 
-def turn(x: Any) -> Any:
+def turn(x: Any) -> complex:
     """A factor for directions and weights, so that both parts of complex numbers matter."""
     return 1 + 0.5j if x.dtype.kind == "c" else 1
 
 
-def leaves(x: Any, kinds: str = "fc") -> Iterator[Any]:
+def leaves(x: object, kinds: str = "fc") -> Iterator[Any]:
     """The floating-point numbers in a result: in containers, and in attributes of objects. p-values are numbers.
 
     kinds : those of the dtypes that count.

@@ -34,7 +34,7 @@ def convolution(x: Array, y: Array, mode: str = "full", method: str = "auto") ->
     return theirs.convolve(x, y, mode, method)
 
 
-def convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> Node:
+def convolve(in1: Array, in2: Array, mode: str = "full", method: str = "auto") -> Node:
     """z[k] = Σᵢ x[i] y[k − i], over all axes.
 
     Shapes: both of the same number of axes; the result has n + m − 1 elements along an axis (``mode="full"``), n in the
@@ -68,7 +68,7 @@ rule(convolution, "x y | mode='full' method='auto'", "∗", r"$x * $y", preceden
 # fmt: on
 
 
-def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> Node:
+def correlate(in1: Array, in2: Array, mode: str = "full", method: str = "auto") -> Node:
     """z[k] = Σᵢ x[i + k] conj(y[i]), starting where the arrays first overlap: a convolution with y reversed.
 
     >>> correlate(np.array([1.0, 2.0, 4.0]), np.array([0.0, 1.0, 0.5]))
@@ -80,7 +80,7 @@ def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> N
     return convolve(x, np.flip(np.conjugate(y)), mode, method)
 
 
-def convolution_of_matrices(x: Array, y: Array, turned: int, mode: int, boundary: int, fill: Any) -> Array:
+def convolution_of_matrices(x: Array, y: Array, turned: int, mode: int, boundary: int, fill: object) -> Array:
     """``_sigtools._convolve2d``, which extends x beyond its edges as far as y reaches; a correlation if not ``turned``.
 
     mode, boundary : SciPy's numbers of words.

@@ -73,11 +73,11 @@ rule(sum_of_exponentials, "x b=None | axis=None keepdims=False", "logΣexp", r"\
 
 @overload
 def logsumexp(
-    a: Any, axis: Axis = None, b: Any = None, keepdims: bool = False, return_sign: Literal[False] = False
+    a: Array, axis: Axis = None, b: Array = None, keepdims: bool = False, return_sign: Literal[False] = False
 ) -> Node: ...
 @overload
 def logsumexp(
-    a: Any, axis: Axis = None, b: Any = None, keepdims: bool = False, *, return_sign: Literal[True]
+    a: Array, axis: Axis = None, b: Array = None, keepdims: bool = False, *, return_sign: Literal[True]
 ) -> tuple[Node, np.ndarray]: ...
 def logsumexp(
     a: Any, axis: Axis = None, b: Any = None, keepdims: bool = False, return_sign: bool = False

@@ -18,7 +18,7 @@ import numpy as np
 from ...base import pytree
 from ...base.errors import CompileError
 from ...base.lazy import load_package
-from ...nodes.nodes import Array, value_of
+from ...nodes.nodes import Array, ByName, value_of
 from .. import engine as numpy_engine
 from ..compiled import Compiled, P, R, wants_nodes
 from ..matching import CAPTURED, CONSTANT, INPUT, ITEM
@@ -40,7 +40,7 @@ EXACT = {"xla_disable_hlo_passes": "algsimp"}
 RUNS = itertools.count(1)
 
 
-def options(how: dict[str, Any]) -> dict[str, Any]:
+def options(how: ByName) -> dict[str, Any]:
     """Raise ImportError without JAX, and ValueError for options of other engines."""
     load_package("jax", MISSING)
     if how["checkpointing"] is not None:
@@ -48,7 +48,7 @@ def options(how: dict[str, Any]) -> dict[str, Any]:
     return numpy_engine.options(how)
 
 
-def prepare(program: Program, how: dict[str, Any]) -> Callable[[], XlaPlan]:
+def prepare(program: Program, how: ByName) -> Callable[[], XlaPlan]:
     """The engine: one program of XLA, for all threads."""
     lowering = Lowering(program, load_package("jax", MISSING))
     compiled = lowering.jax.jit(lowering.trace, compiler_options=EXACT)
@@ -60,7 +60,7 @@ def with_64_bits(jax: Any) -> Any:
     return jax.enable_x64(True) if hasattr(jax, "enable_x64") else jax.experimental.enable_x64()
 
 
-def is_on_device(x: Any) -> bool:
+def is_on_device(x: object) -> bool:
     """Is it an array of JAX? If there is one, JAX has been imported."""
     if type(x) is np.ndarray:  # JAX's own question takes 1 µs
         return False
@@ -146,7 +146,7 @@ class CompiledByXla(Compiled[P, R]):
             with with_64_bits(jax):
                 return pytree.tree_map(lambda x: jax.numpy.asarray(x) if isinstance(x, np.ndarray) else x, results)
 
-    def plan(self, *args: Any, profile: bool = False) -> PlanReport:
+    def plan(self, *args: object, profile: bool = False) -> PlanReport:
         """Which calls are in the program, and which NumPy computes and why. Raises ValueError for ``profile``."""
         if profile:
             raise ValueError('engine="jax" is one program of XLA, whose profile jax.profiler.trace(folder) writes')
@@ -156,7 +156,7 @@ class CompiledByXla(Compiled[P, R]):
 KIND = CompiledByXla
 
 
-def fetched(tree: Any) -> Any:
+def fetched(tree: object) -> Any:
     """The same with NumPy arrays; one object stays one object."""
     found: dict[int, Array] = {}
     return pytree.tree_map(lambda x: found.setdefault(id(x), np.array(x)) if is_on_device(x) else x, tree)

@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import importlib
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ...base.errors import CompileError
+from ...base.types import AnyFunction, DTypeLike
 from ...table.facts import RAISING
 from ...table.indexing import is_basic
 from ...table.outside import PLAIN
@@ -38,7 +39,7 @@ from .table import LeftToNumPy, counterpart
 # name
 
 
-def watched_index(trace: Lowering, shape: tuple[int, ...], index: Any) -> Any:
+def watched_index(trace: Lowering, shape: tuple[int, ...], index: object) -> Any:
     """The index, with an alarm if it is out of range: JAX would take the last element, or none."""
     if not is_basic(index):
         inside = trace.np.ones(shape, bool).at[index].get(mode="fill", fill_value=False)
@@ -46,7 +47,7 @@ def watched_index(trace: Lowering, shape: tuple[int, ...], index: Any) -> Any:
     return index
 
 
-def get_items(trace: Lowering, x: Array, index: Any) -> Array:
+def get_items(trace: Lowering, x: Array, index: object) -> Array:
     """An index out of range is an error, as in NumPy: JAX would take the last element."""
     x = trace.np.asarray(x)
     return x[watched_index(trace, x.shape, index)]
@@ -68,7 +69,7 @@ def items_set(trace: Lowering, x: Array, index: Any, new: Any) -> Array:
 UPDATES = {np.add: "add", np.subtract: "subtract", np.multiply: "multiply"}
 
 
-def updated_at(trace: Lowering, ufunc: np.ufunc, x: Array, index: Any, *rest: Any) -> Any:
+def updated_at(trace: Lowering, ufunc: np.ufunc, x: Array, index: object, *rest: Any) -> Array:
     """By ``x.at[index].add(y)``, also for multiply and subtract."""
     x = trace.np.asarray(x)
     if ufunc not in UPDATES or np.result_type(x.dtype, getattr(rest[0], "dtype", rest[0])) != x.dtype:
@@ -76,7 +77,7 @@ def updated_at(trace: Lowering, ufunc: np.ufunc, x: Array, index: Any, *rest: An
     return getattr(x.at[watched_index(trace, x.shape, index)], UPDATES[ufunc])(trace.np.asarray(rest[0], x.dtype))
 
 
-def written_into(trace: Lowering, function: Any, x: Array, *rest: Any, **options: Any) -> Any:
+def written_into(trace: Lowering, function: Any, x: Array, *rest: object, **options: object) -> Array:
     """As a new array; np.put, np.place and other writers stay NumPy's."""
     if function is not np.copyto:
         raise LeftToNumPy(f"np.{function.__name__} writes in place")
@@ -84,7 +85,7 @@ def written_into(trace: Lowering, function: Any, x: Array, *rest: Any, **options
     return trace.np.where(trace.np.asarray(options.get("where", True)), new, x)
 
 
-def take(trace: Lowering, a: Array, indices: Any, axis: Any = None, mode: str = "raise") -> Array:
+def take(trace: Lowering, a: Array, indices: Array, axis: int | None = None, mode: str = "raise") -> Array:
     """An index out of range is an error."""
     a, axis = (trace.np.ravel(a), 0) if axis is None else (a, axis)
     if mode == "raise":
@@ -92,7 +93,7 @@ def take(trace: Lowering, a: Array, indices: Any, axis: Any = None, mode: str = 
     return trace.np.take(a, indices, axis=axis, mode=mode)
 
 
-def take_along_axis(trace: Lowering, arr: Array, indices: Array, axis: Any = -1) -> Array:
+def take_along_axis(trace: Lowering, arr: Array, indices: Array, axis: int | None = -1) -> Array:
     """An index out of range is an error."""
     arr, indices = trace.np.asarray(arr), trace.np.asarray(indices)
     n = arr.size if axis is None else arr.shape[axis]
@@ -100,7 +101,7 @@ def take_along_axis(trace: Lowering, arr: Array, indices: Array, axis: Any = -1)
     return trace.np.take_along_axis(arr, indices, axis=axis)
 
 
-def casted(trace: Lowering, x: Any, dtype: Any, order: Any, casting: Any) -> Array:
+def casted(trace: Lowering, x: Any, dtype: Any, order: object, casting: object) -> Array:
     """``x.astype(dtype)``. Numbers that do not fit into integers are left to NumPy: JAX takes the nearest one."""
     x, dtype = trace.np.asarray(x), np.dtype(dtype)
     if x.dtype.kind == "c" and dtype.kind not in "cb":
@@ -111,7 +112,7 @@ def casted(trace: Lowering, x: Any, dtype: Any, order: Any, casting: Any) -> Arr
     return x.astype(dtype)
 
 
-def running_sum(trace: Lowering, a: Any, axis: Any = None, **options: Any) -> Array:
+def running_sum(trace: Lowering, a: Array, axis: int | None = None, **options: object) -> Array:
     """The first element is the first sum, so a -0.0 stays one: JAX begins with 0.0."""
     x, axis = (trace.np.ravel(a), 0) if axis is None else (trace.np.asarray(a), axis)
     is_negative_zero = trace.np.signbit(x) & (x == 0) if x.dtype.kind == "f" else trace.np.zeros(x.shape, bool)
@@ -119,7 +120,7 @@ def running_sum(trace: Lowering, a: Any, axis: Any = None, **options: Any) -> Ar
     return trace.np.where(trace.np.cumprod(is_negative_zero, axis=axis) == 1, x.astype(z.dtype), z)
 
 
-def clip(trace: Lowering, a: Array, *limits: Any, **options: Any) -> Any:
+def clip(trace: Lowering, a: Array, *limits: Any, **options: Any) -> Array:
     """First the lower limit. An element that equals both limits, if they are numbers, stays what it is: -0.0."""
     low = limits[0] if limits else options.pop("min", options.pop("a_min", None))
     high = limits[1] if len(limits) > 1 else options.pop("max", options.pop("a_max", None))
@@ -130,12 +131,12 @@ def clip(trace: Lowering, a: Array, *limits: Any, **options: Any) -> Any:
     return a
 
 
-def of_one_triangle(function: Any, trace: Lowering, *args: Any, **options: Any) -> Any:
+def of_one_triangle(function: object, trace: Lowering, *args: object, **options: object) -> Array:
     """From one triangle, as in NumPy: JAX takes the mean of both."""
     return trace.find(function)(*args, symmetrize_input=False, **options)
 
 
-FORMS: dict[Any, Callable[..., Any]] = {
+FORMS: dict[Any, AnyFunction] = {
     operator.getitem: get_items, set_items: items_set, update_at: updated_at, write_into_copy: written_into,
     np.clip: clip, np._core.umath.clip: clip, np.take: take, np.take_along_axis: take_along_axis,  # type: ignore[attr-defined]
     np.cumsum: running_sum, cast: casted,
@@ -154,7 +155,7 @@ FORMS: dict[Any, Callable[..., Any]] = {
 # -- ufuncs: called with the dtype that NumPy computes in, and operands of it
 
 
-def divided(name: str, trace: Lowering, dtype: Any, x: Array, y: Array) -> Any:
+def divided(name: str, trace: Lowering, dtype: Any, x: Array, y: Array) -> Array:
     """An integer divided by zero is 0."""
     compute = getattr(trace.np, name)
     if dtype.kind in "iu":
@@ -168,7 +169,7 @@ def divided(name: str, trace: Lowering, dtype: Any, x: Array, y: Array) -> Any:
     return trace.np.where(z == 0, trace.np.copysign(0, like).astype(z.dtype), z)
 
 
-def one_of(compare: str) -> Callable[..., Any]:
+def one_of(compare: str) -> AnyFunction:
     """The maximum or minimum: if operands are equal, the second one, as in NumPy, which matters for signs of zeros."""
 
     return lambda trace, dtype, x, y: trace.np.where(getattr(trace.np, compare)(x, y) | (x != x), x, y)
@@ -183,12 +184,12 @@ def unseen(trace: Lowering, v: Array) -> Array:
     return v + trace.np.copysign(trace.np.minimum(trace.run, 0).astype(v.dtype), v)
 
 
-def plus(trace: Lowering, dtype: Any, x: Array, y: Array) -> Any:
+def plus(trace: Lowering, dtype: DTypeLike, x: Array, y: Array) -> Array:
     """With zeros as in NumPy."""
     return trace.np.add(unseen(trace, x), unseen(trace, y))
 
 
-def parts_of(trace: Lowering, dtype: Any, x: Array) -> Any:
+def parts_of(trace: Lowering, dtype: DTypeLike, x: Array) -> tuple[Array, Array]:
     """The fraction has the sign of x, and an infinite number has none."""
     whole = trace.np.trunc(x)
     return trace.np.copysign(trace.np.where(trace.np.isinf(x), 0, x - whole), x), whole
@@ -213,7 +214,7 @@ def inverse(trace: Lowering, dtype: Any, x: Array) -> Array:
 HALF_IS_ROOT = bool(np.signbit(np.power([-0.0, 1.0], 0.5)[0]))
 
 
-OF_DTYPES: dict[Any, Callable[..., Any]] = {
+OF_DTYPES: dict[Any, AnyFunction] = {
     **{f: partial(divided, f.__name__) for f in (np.floor_divide, np.remainder, np.fmod)},
     np.divmod: lambda *args: (divided("floor_divide", *args), divided("remainder", *args)), np.power: power_in,
     np.maximum: one_of("greater"), np.minimum: one_of("less"), np.modf: parts_of, np.add: plus, np.reciprocal: inverse,
@@ -247,9 +248,8 @@ class Lowering(Writer):
         for v in self.order:
             check_dtype(v)
         self.outside = [
-            v for v in self.order
-            if v.kind == CAPTURED or (v.kind == CONSTANT and np.size(v.sample) > LARGE)
-        ]  # fmt: skip
+            v for v in self.order if v.kind == CAPTURED or (v.kind == CONSTANT and np.size(v.sample) > LARGE)
+        ]
         self.pythons = {v: type(v.sample) for v in self.order if v.dtype is None}
         self.left: dict[Value, str] = {}
         self.alarms: list[Array] = []
@@ -270,7 +270,7 @@ class Lowering(Writer):
         self.finite += [self.np.isfinite(r).all() for r in results if r.dtype.kind in "fc"]
         return results, self.np.array([False, *self.alarms]).any(), self.np.array([True, *self.finite]).all()
 
-    def write_constant(self, v: Value) -> Any:
+    def write_constant(self, v: Value) -> Array:
         """Part of XLA's program."""
         return v.sample
 
@@ -311,19 +311,19 @@ class Lowering(Writer):
             return self.method_of_ufunc(ufunc, function.__name__, args, options)
         return self.find(function)(*args, **{name: x for name, x in options.items() if not is_default(name, x)})
 
-    def find(self, function: Any) -> Callable[..., Any]:
+    def find(self, function: object) -> AnyFunction:
         """JAX's counterpart; LeftToNumPy if it has none."""
         path = counterpart(function)
         if path.startswith("left to NumPy: "):
             raise LeftToNumPy(path.removeprefix("left to NumPy: "))
         module, _, name = path.rpartition(".")
         try:
-            found: Callable[..., Any] = getattr(importlib.import_module(module), name)
+            found: AnyFunction = getattr(importlib.import_module(module), name)
         except (ImportError, AttributeError):
             raise LeftToNumPy(f"this JAX has no {path}") from None
         return found
 
-    def ufunc(self, function: np.ufunc, dtypes: list[Any], args: list[Any]) -> Any:
+    def ufunc(self, function: np.ufunc, dtypes: list[Any], args: list[Any]) -> Array:
         """Element by element, in the dtypes that NumPy computes in: those of JAX's promotion are others."""
         if function.signature is not None:
             return self.find(function)(*args)
@@ -339,7 +339,7 @@ class Lowering(Writer):
             return tuple([self.cast(part, d) for part, d in zip(z, loop[function.nin :], strict=True)])
         return self.cast(z, loop[-1])
 
-    def method_of_ufunc(self, ufunc: np.ufunc, name: str, args: Any, options: Any) -> Any:
+    def method_of_ufunc(self, ufunc: np.ufunc, name: str, args: Any, options: Any) -> Array:
         """``np.add.reduce(x, axis=0, initial=1.0)``, ``np.add.accumulate(x)``, ``np.multiply.outer(x, y)``."""
         x = self.np.asarray(args[0])
         if name == "outer" and not options:
@@ -360,7 +360,7 @@ class Lowering(Writer):
             raise LeftToNumPy("its result has another shape or dtype in JAX")
         return [x if a.dtype is None else self.cast(x, v.dtype) for a, x in zip(v.args, args, strict=True)]
 
-    def cast(self, x: Any, dtype: Any) -> Any:
+    def cast(self, x: Any, dtype: Any) -> Array:
         """``x`` in that dtype; numbers and NumPy's arrays stay unseen by XLA."""
         return (self.np if isinstance(x, self.jax.core.Tracer) else np).asarray(x, dtype)
 
@@ -370,7 +370,7 @@ class Lowering(Writer):
         others, compute = list(args), checked_call(v) if v.kind == CALL else v.compute
         shapes = [(shape, np.dtype(dtype)) for shape, dtype in v.parts or [(v.shape, self.pythons.get(v, v.dtype))]]
 
-        def call(run: Any, *arrays: Any) -> list[Array]:
+        def call(run: Any, *arrays: object) -> list[Array]:
             operands = list(others)
             for k, x in zip(passed, arrays, strict=True):
                 operands[k] = in_layout(table.from_host(np.asarray(x), v.args[k].shape, v.args[k].dtype), v.args[k])
@@ -409,7 +409,7 @@ def is_cast(v: Value) -> bool:
     return is_whole and any([x.dtype is not None and x.dtype.kind in "fc" for x in v.args])
 
 
-def is_default(name: str, x: Any) -> bool:
+def is_default(name: str, x: object) -> bool:
     """Does the option say nothing, so that JAX need not have it? (Its sorts are stable.)"""
     return name in DEFAULTS and (x is None or isinstance(x, (str, bool))) and x in DEFAULTS[name]
 

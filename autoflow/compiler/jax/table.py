@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base.types import Array
+from ...base.types import Array, DTypeLike
 from ...table.outside import public_name
 
 # ---------------------------------------------------------------- counterparts
@@ -67,7 +67,7 @@ class LeftToNumPy(Exception):  # noqa: N818 - no error: another way is taken
     """JAX cannot compute this call."""
 
 
-def counterpart(function: Any) -> str:
+def counterpart(function: object) -> str:
     """The full name of ``function`` in JAX, or "left to NumPy" and the reason."""
     name = re.sub("^np\\.", "numpy.", public_name(function))
     home, _, word = name.rpartition(".")
@@ -84,7 +84,7 @@ def counterpart(function: Any) -> str:
 WORD = np.dtype(np.uint32)
 
 
-def described(shape: tuple[int, ...], dtype: Any) -> tuple[tuple[int, ...], Any]:
+def described(shape: tuple[int, ...], dtype: DTypeLike) -> tuple[tuple[int, ...], Any]:
     """Shape and dtype on the way."""
     n = words_of(dtype)
     return ((*shape, n), WORD) if n else (shape, dtype)
@@ -100,7 +100,7 @@ def to_host(x: Array) -> Array:
     return np.ascontiguousarray(x).reshape(*x.shape, 1).view(WORD) if words_of(x.dtype) else x
 
 
-def from_host(x: Array, shape: tuple[int, ...], dtype: Any) -> Array:
+def from_host(x: Array, shape: tuple[int, ...], dtype: DTypeLike) -> Array:
     """NumPy's array of words as numbers."""
     return np.ascontiguousarray(x).view(dtype).reshape(shape) if words_of(dtype) else x
 

@@ -79,7 +79,7 @@ def is_float(scalar: str) -> bool:
     return scalar in ("double", "float")
 
 
-def constant(scalar: str, x: Any, width: int) -> str:
+def constant(scalar: str, x: object, width: int) -> str:
     """A constant, in every lane."""
     if width == 1:
         return number(scalar, x)
@@ -205,7 +205,7 @@ class Lanes:
         """Are these floats?"""
         return is_float(self.scalar)
 
-    def c(self, x: Any) -> str:
+    def c(self, x: object) -> str:
         """A constant."""
         return constant(self.scalar, float.fromhex(x) if isinstance(x, str) else x, self.w)
 

@@ -121,7 +121,7 @@ def find_term(x: Value, uses: dict[Value, int]) -> Found | None:
     return (Summand(1, index), (y,)) if product is None else (replace(product[0], index=index), product[1])
 
 
-def is_zero(x: Any) -> bool:
+def is_zero(x: object) -> bool:
     """A constant 0, also repeated, and written into memory of its own?"""
     x = x.args[0] if isinstance(x, Value) and x.function is np.positive else x
     return is_number(x) and number_in(x) == 0
@@ -162,8 +162,7 @@ def has_one_type(v: Value) -> bool:
 
 def is_matmul(v: Value) -> bool:
     """A product of matrices, or of stacks of them?"""
-    stacked = v.kind == CALL and v.function is np.matmul and min([len(x.shape) for x in v.args]) > 1
-    return v.kind == PRODUCT or stacked
+    return v.kind == PRODUCT or (v.kind == CALL and v.function is np.matmul and min([len(x.shape) for x in v.args]) > 1)
 
 
 def is_small_product(v: Value) -> bool:

@@ -190,7 +190,7 @@ class Kernels:
             self.add_copy(y, self.turned[a])
         return self.turned[a]
 
-    def part_of(self, v: Value, index: Any) -> Value:
+    def part_of(self, v: Value, index: object) -> Value:
         """``v[index]``, to be written into."""
         return v if index is None else self.seen_as(self.places.dummy(v)[index], v)
 
@@ -200,7 +200,7 @@ class Kernels:
         self.places.lay(part, array, self.places.base_of(v))
         return part
 
-    def add_part(self, v: Value, index: Any, y: Value) -> None:
+    def add_part(self, v: Value, index: object, y: Value) -> None:
         """A loop that adds ``y`` to a part of ``v``."""
         old, new, kind = self.part_of(v, index), self.part_of(v, index), code(v.dtype) or ""
         formula = Element(ROWS[np.add][1], (old, y), (kind, kind), kind)

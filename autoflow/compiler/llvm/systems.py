@@ -34,7 +34,7 @@ def share_factors(program: Program, objects: Objects | None) -> None:
     halves: dict[Value, Value] = {}
     new: dict[Value, Value] = {}
 
-    def replace(v: Value, function: Any, *args: Value) -> None:
+    def replace(v: Value, function: object, *args: Value) -> None:
         new[v] = new_value(CALL, function, args, None, v.shape, v.number, v)
 
     def lower(v: Value, is_turned: bool, b_is_turned: bool = False) -> Any:
@@ -60,7 +60,7 @@ def share_factors(program: Program, objects: Objects | None) -> None:
     program.rewrite(new)
 
 
-def is_call_of(v: Value, function: Any) -> bool:
+def is_call_of(v: Value, function: object) -> bool:
     """Is it this function of one matrix, in single or double precision?"""
     if v.kind != CALL or v.function is not function or v.dtype not in (np.float32, np.float64):
         return False

@@ -208,7 +208,7 @@ def is_number(x: Any) -> bool:
     return not isinstance(x, Value) or (x.kind == CONSTANT and not x.shape)
 
 
-def number_in(x: Any) -> Any:
+def number_in(x: object) -> Any:
     """That number."""
     x = behind_views(x)
     return x.sample if isinstance(x, Value) else x

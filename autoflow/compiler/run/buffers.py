@@ -27,6 +27,7 @@ import functools
 from collections.abc import Callable, Sequence
 from functools import partial
 from operator import attrgetter, itemgetter
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,7 @@ import numpy as np
 from ...backends.duck_arrays import SIGNS
 from ...backprop.passes import SWITCH
 from ...base.errors import CompileError
+from ...base.types import AnyFunction, ByName, Values
 from ..matching import CALL, INPUT, ITEM, KNOWN, PRODUCT, REDUCE, STACK, UFUNC, VIEW, Array, Value, describe_value
 from ..program import Program, sort_values, with_numbers
 
@@ -66,7 +68,7 @@ class WatchedPlan:
         self.state: Any = None  # the caller's at the last run
         self.kinds: frozenset[str] = frozenset()
 
-    def adapt(self, state: Any) -> None:
+    def adapt(self, state: object) -> None:
         """Notice what this caller does not ignore, and what the program does not."""
         noticed = ["invalid"] if self.program.reports_nan else []
         self.kinds = frozenset([*noticed, *[kind for kind, how in np.geterr().items() if how != "ignore"]])
@@ -91,7 +93,7 @@ class Planned:
 
     __slots__ = ("args", "function", "out", "value")
 
-    def __init__(self, value: Value, function: Callable[..., Any], args: list[Any], out: Array | None) -> None:
+    def __init__(self, value: Value, function: AnyFunction, args: list[Any], out: Array | None) -> None:
         self.value, self.function, self.args, self.out = value, function, args, out
 
 
@@ -100,17 +102,17 @@ def copying_call(function: Any, *args: Any) -> None:
     np.copyto(args[-1], function(*args[:-1]))
 
 
-def compile_lines(parameters: Sequence[str], lines: Sequence[str]) -> Any:
+def compile_lines(parameters: Sequence[str], lines: Sequence[str]) -> CodeType:
     """The code of a function ``run`` with these lines. It claims to be in this file, so that searches for the user's
     code skip it."""
     return compile("\n ".join([f"def run({', '.join(parameters)}):", *lines]), __file__, "exec")
 
 
-def define(code: Any, space: dict[str, Any]) -> Callable[..., Any]:
+def define(code: CodeType, space: ByName) -> AnyFunction:
     """That function, which finds everything else in ``space``."""
     space["__name__"] = __name__
     exec(code, space)  # noqa: S102 - our lines
-    run: Callable[..., Any] = space.pop("run")
+    run: AnyFunction = space.pop("run")
     return run
 
 
@@ -124,7 +126,7 @@ def may_wrap(v: Value) -> bool:
     return v.kind == UFUNC and not v.shape and v.function in WRAPPING and v.dtype.kind in "iu"
 
 
-def call_of(v: Value, out: Array | Value | None) -> tuple[Callable[..., Any], list[Any]]:
+def call_of(v: Value, out: Array | Value | None) -> tuple[AnyFunction, list[Any]]:
     """The function and its arguments, by position, the last one for ``out``; values, or objects that stay the same."""
     where = [] if out is None else [out]
     if v.kind == REDUCE:
@@ -137,7 +139,7 @@ def call_of(v: Value, out: Array | Value | None) -> tuple[Callable[..., Any], li
     return v.function, [*v.args, *where]
 
 
-def checked_call(v: Value) -> Callable[..., Any]:
+def checked_call(v: Value) -> AnyFunction:
     """A call whose result must have the shape and dtype of the recording: other calls rely on it."""
     function, shape, dtype, name, parts = v.function, v.shape, v.dtype, v.name, v.parts
     if may_wrap(v):
@@ -172,7 +174,7 @@ def another_result(name: str, new: Any, old: Any) -> CompileError:
 
 
 @functools.cache
-def types_of(function: np.ufunc, given: tuple[Any, ...]) -> tuple[Any, ...]:
+def types_of(function: np.ufunc, given: Values) -> tuple[Any, ...]:
     """The dtypes in which a ufunc computes with operands of these dtypes, or of Python's classes, and its results';
     () if it does not."""
     try:
@@ -181,7 +183,7 @@ def types_of(function: np.ufunc, given: tuple[Any, ...]) -> tuple[Any, ...]:
         return ()
 
 
-def fitting_number(x: Any, a: Any, v: Value) -> Any:
+def fitting_number(x: object, a: object, v: Value) -> Any:
     """A Python number as a 0-d array of the other operand's dtype: the same result, without a conversion per call.
     (Not if a number close to 0 becomes 0 in that dtype: ``np.logical_or`` and its like would tell the two apart. Nor
     if a large one becomes infinite: each call reports that.)"""
@@ -346,12 +348,12 @@ class Plan(WatchedPlan):
 
     def bind(self) -> None:
         """A line for each step. Values known before are in ``space``, as are the functions, ``f0`` for step 0."""
-        self.space: dict[str, Any] = {}
+        self.space: ByName = {}
         inputs = [f"x{k}" for k in range(len(self.program.inputs))]
         names: dict[Any, str] = dict(zip(self.program.inputs, inputs, strict=True))
         names.update({v: names[target] for v, target in self.targets.items()})
 
-        def name_of(a: Any, v: Value) -> str:
+        def name_of(a: object, v: Value) -> str:
             if isinstance(a, Value):
                 if a.kind == ITEM:
                     return f"{name_of(a.args[0], v)}[{a.options}]"
@@ -400,5 +402,4 @@ def shape_buffer(flat: Array, shape: tuple[int, ...], layout: tuple[int, ...] | 
     """A flat buffer as an array whose axes lie in memory in the order ``layout``."""
     if layout is None:
         return flat.reshape(shape)
-    inverse = sorted(range(len(layout)), key=layout.__getitem__)
-    return flat.reshape([shape[a] for a in layout]).transpose(inverse)
+    return flat.reshape([shape[a] for a in layout]).transpose(sorted(range(len(layout)), key=layout.__getitem__))

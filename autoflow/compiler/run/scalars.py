@@ -8,13 +8,13 @@ report. ``benchmarks/README.md`` has the cost of an operation.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import isfinite
 from typing import Any
 
 import numpy as np
 
-from ..matching import CALL, CAPTURED, CONSTANT, INPUT, UFUNC, Array, Value
+from ..matching import CALL, CAPTURED, CONSTANT, INPUT, UFUNC, AnyFunction, Array, ByName, Value
 from ..program import Program
 from .buffers import WatchedPlan, callers_state, checked_call, compile_lines, define, types_of
 
@@ -59,8 +59,7 @@ def computes_floats(v: Value) -> bool:
     if v.kind != UFUNC:
         return False
     types = types_of(v.function, tuple([x.dtype if x.dtype is not None else type(x.sample) for x in v.args]))
-    floats = tuple([BOOL if x.dtype is BOOL else float for x in v.args])
-    return bool(types) and types == types_of(v.function, floats)
+    return bool(types) and types == types_of(v.function, tuple([BOOL if x.dtype is BOOL else float for x in v.args]))
 
 
 class Slots(WatchedPlan):
@@ -76,7 +75,7 @@ class Slots(WatchedPlan):
         inputs, captured = ([v for v in order if v.kind == kind] for kind in (INPUT, CAPTURED))
         self.inputs, self.captured = [v.options for v in inputs], [v.sample for v in captured]
         known = {names[v]: float(v.sample) for v in order if v.kind == CONSTANT}
-        functions: dict[str, Any] = {}
+        functions: ByName = {}
         lines = []
         for v in self.steps:
             form = PYTHON.get(v.function)
@@ -113,7 +112,7 @@ class Slots(WatchedPlan):
         return [np.array(x) for x in self.exact(*map(np.float64, numbers))[0]]
 
 
-def on_numbers(v: Value) -> Callable[..., Any]:
+def on_numbers(v: Value) -> AnyFunction:
     """A call of arrays as a function of numbers."""
     function = checked_call(v)
     return lambda *x: function(*[np.asarray(number) for number in x])[()]

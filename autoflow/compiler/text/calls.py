@@ -29,7 +29,7 @@ from ...rules.linalg import explicit
 from ...table.bodies import with_copies
 from ...table.facts import REDUCTIONS, find
 from ...table.outside import public_name
-from ..matching import Array, Value
+from ..matching import AnyFunction, Array, Value
 from ..trace.memory import cast, check_answer, set_items, update_at, write_into_copy
 from .writer import RefusedError
 
@@ -76,7 +76,7 @@ class Ref:
         terms = [i if s == 1 else f"{i} * {s}" for i, s in zip(names, self.strides, strict=True) if s]
         return f"{self.buffer}[{' + '.join([*terms, *([str(self.offset)] if self.offset or not terms else [])])}]"
 
-    def addresses(self, start: float) -> Any:
+    def addresses(self, start: float) -> np.ndarray:
         """Where each element lies, as an array of this shape."""
         steps = np.ix_(*[np.arange(n) * s for n, s in zip(self.shape, self.strides, strict=True)])
         return np.asarray(sum(steps, start + self.offset))
@@ -85,7 +85,7 @@ class Ref:
 class KnownNumber(Ref):
     """A number that is known, in any shape, written where it is used."""
 
-    def __init__(self, value: Any, shape: Iterable[int] = ()) -> None:
+    def __init__(self, value: Array, shape: Iterable[int] = ()) -> None:
         super().__init__("", shape, [0 for _ in shape])
         self.value, self.is_dense = value, True
 
@@ -105,7 +105,7 @@ def heads(loops: Iterable[tuple[str, int]]) -> str:
     return "".join([f"for (let {i} = 0; {i} < {n}; {i}++) " for i, n in loops if n != 1])
 
 
-def as_view(buffer: str, address: Any) -> Ref | None:
+def as_view(buffer: str, address: np.ndarray) -> Ref | None:
     """The view that has these addresses; None if no view has them."""
     if not address.size:
         return Ref(buffer, address.shape)
@@ -117,10 +117,10 @@ def as_view(buffer: str, address: Any) -> Ref | None:
 
 # ---------------------------------------------------------------- functions: in simpler ones, or in loops
 
-Call = Callable[..., Any]
+Call = AnyFunction
 
 
-def own_code(function: Any) -> Call | None:
+def own_code(function: object) -> Call | None:
     """The code of a function that NumPy has in Python, for arrays that are recorded."""
     theirs = getattr(function, "_implementation", None)
     return with_copies(theirs) if isinstance(theirs, FunctionType) else None
@@ -130,8 +130,8 @@ def own_code(function: Any) -> Call | None:
 
 
 def reduction(
-    function: Any, ufunc: Any, a: Array, axis: Any = None, dtype: Any = None, *, initial: Any = None,
-    where: Any = True, **how: Any,
+    function: Any, ufunc: np.ufunc, a: Array, axis: int | None = None, dtype: Any = None, *, initial: Any = None,
+    where: Array = True, **how: Any,
 ) -> Array:  # fmt: skip
     """``np.sum`` and its like: numbers that do not count become the identity."""
     if ufunc is np.multiply and dtype is not None:
@@ -141,19 +141,19 @@ def reduction(
     return z if initial is None else ufunc(z, initial)
 
 
-def refuse_products(dtype: Any) -> None:
+def refuse_products(dtype: np.dtype[Any]) -> None:
     """For whole numbers that wrap: a double cannot hold the product of many."""
     if np.dtype(dtype).kind in "iu" and np.dtype(dtype).itemsize < 8:
         raise RefusedError(f"products of many numbers in {np.dtype(dtype)}")
 
 
-def mean(a: Array, axis: Any = None, dtype: Any = None, *, where: Any = True, **how: Any) -> Array:
+def mean(a: Array, axis: int | None = None, dtype: Any = None, *, where: Array = True, **how: Any) -> Array:
     """The sum divided by the count, also for whole numbers and with a mask."""
     total = np.sum(a, axis, dtype=dtype, where=where, **how)
     return total / count(a, axis, where, **how)
 
 
-def count(a: Array, axis: Any, where: Any = True, **how: Any) -> Array:
+def count(a: Array, axis: int | None, where: Array = True, **how: Any) -> Array:
     """How many numbers there are."""
     return np.sum(np.broadcast_to(where, a.shape), axis, **how)
 
@@ -176,7 +176,7 @@ def std(a: Array, *args: Any, **options: Any) -> Array:
 
 
 def nanvar(
-    function: Any, a: Array, axis: Any = None, dtype: Any = None, *, ddof: float = 0, keepdims: Any = False
+    function: Any, a: Array, axis: int | None = None, dtype: Any = None, *, ddof: float = 0, keepdims: Any = False
 ) -> Array:
     """``np.nanvar`` and its like: NaN where there are too few numbers."""
     z = function(a, axis, dtype, ddof=ddof, keepdims=keepdims, where=~np.isnan(a))
@@ -213,12 +213,12 @@ def logsumexp(x: Array, b: Any = None, axis: Any = None, keepdims: bool = False)
     return z if keepdims else np.squeeze(z, axis)
 
 
-def take(a: Array, indices: Array, axis: Any = None) -> Array:
+def take(a: Array, indices: Array, axis: int | None = None) -> Array:
     """Elements along one axis, by whole numbers."""
     return np.ravel(a)[indices] if axis is None else a[(slice(None),) * (axis % a.ndim) + (indices,)]
 
 
-def written_into(function: Any, x: Array, *args: Any, where: Any = True, **casting: Any) -> Array:
+def written_into(function: object, x: Array, *args: Any, where: Any = True, **casting: object) -> Array:
     """``np.copyto`` and its like on a copy."""
     if function is np.copyto:
         return np.where(where, args[0], x).astype(x.dtype)
@@ -251,7 +251,7 @@ FORMS: dict[Any, Call] = {
 # ---------------------------------------------------------------- products, and along one axis
 
 
-def einsum(w: Any, v: Value, subscripts: Any, *operands: Value, **options: Any) -> Any:
+def einsum(w: Any, v: Value, subscripts: Any, *operands: Value, **options: object) -> Ref:
     """Any products of arrays, in one nest of loops."""
     if not isinstance(subscripts, str):
         given = subscripts, *operands
@@ -260,7 +260,7 @@ def einsum(w: Any, v: Value, subscripts: Any, *operands: Value, **options: Any) 
     return w.contracted(v, [(w.known[x], part) for x, part in zip(operands, inputs.split(","), strict=True)], out)
 
 
-def matmul(w: Any, v: Value, x: Value, y: Value) -> Any:
+def matmul(w: Any, v: Value, x: Value, y: Value) -> Ref:
     """Matrices, vectors, stacks of them."""
     left, right = "...xk" if len(x.shape) > 1 else "k", "...ky" if len(y.shape) > 1 else "k"
     return einsum(w, v, f"{left},{right}->...{left[3:4]}{right[4:]}", x, y)
@@ -277,7 +277,7 @@ def along(body: str, axis: Any) -> Call:
     """``body`` for each row of numbers: {n} of them, {x} is the j-th and {to} where the j-th result goes. ``axis``: if
     the call names none; None is the flat array."""
 
-    def call(w: Any, v: Value, a: Value, axis: Any = axis, *more: Any, **options: Any) -> Any:
+    def call(w: Any, v: Value, a: Value, axis: int | None = axis, *more: Any, **options: Any) -> Ref:
         if unknown := [k for k, x in options.items() if k not in ("kind", "stable", "dtype") and x is not None]:
             raise RefusedError(f"np.{v.function.__name__}({unknown[0]}=)")
         if "*=" in body:
@@ -336,7 +336,7 @@ def found_by(buffer: str, shape: tuple[int, ...], name: Callable[[list[str]], st
     return ref
 
 
-def items_set(w: Any, v: Value, x: Value, index: Any, new: Any, sign: str = "=") -> Any:
+def items_set(w: Any, v: Value, x: Value, index: Any, new: Any, sign: str = "=") -> Ref:
     """``x[index] = new`` on a copy; in order, so that the last counts."""
     target = w.loop(w.new(v.shape, v.dtype), [w.known[x]])
     if isinstance(index, Value) and index.dtype.kind == "b" and np.size(getattr(new, "sample", new)) == 1:
@@ -349,7 +349,7 @@ def items_set(w: Any, v: Value, x: Value, index: Any, new: Any, sign: str = "=")
 SIGNS = {np.add: "+=", np.subtract: "-=", np.multiply: "*="}
 
 
-def updated_at(w: Any, v: Value, ufunc: Any, x: Value, index: Any, *rest: Any) -> Any:
+def updated_at(w: Any, v: Value, ufunc: np.ufunc, x: Value, index: Any, *rest: object) -> Ref:
     """``np.add.at``."""
     if ufunc not in SIGNS or not rest or v.dtype.kind == "b":
         raise RefusedError(f"{public_name(ufunc)}.at")
@@ -359,7 +359,7 @@ def updated_at(w: Any, v: Value, ufunc: Any, x: Value, index: Any, *rest: Any) -
 # ---------------------------------------------------------------- other calls
 
 
-def solve(w: Any, v: Value, a: Value, b: Value) -> Any:
+def solve(w: Any, v: Value, a: Value, b: Value) -> Ref:
     """Systems, one after another, by elimination with pivots."""
     n, column = a.shape[-1], len(b.shape) == 1
     batch, m = (v.shape[:-1], 1) if column else (v.shape[:-2], v.shape[-1])
@@ -371,7 +371,7 @@ def solve(w: Any, v: Value, a: Value, b: Value) -> Any:
     return target
 
 
-def answer_checked(w: Any, v: Value, x: Value, answer: bool) -> Any:
+def answer_checked(w: Any, v: Value, x: Value, answer: bool) -> Ref:
     """Where NumPy would take another branch, the results are NaN."""
     w.asks = True
     w.lines.append(f"if ({w.known[x].at(())} != {literal(answer)}) return outputs.forEach((a) => a.fill(NaN));")

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache, reduce
 from importlib.resources import files
 from itertools import count
@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base.types import AnyFunction, Array
 from ...pictures import sliders
 from ...pictures.sliders.live import TEMPLATES, literal
 from ...table.facts import find, of_kind
@@ -87,7 +88,7 @@ class JavaScript(Writer):
 
     # -- buffers
 
-    def new(self, shape: Sequence[int], dtype: Any) -> Ref:
+    def new(self, shape: Sequence[int], dtype: np.dtype[Any] | None) -> Ref:
         """A buffer of its own for a value."""
         if dtype is None or dtype.char not in KINDS:
             raise RefusedError(f"arrays of {dtype}")
@@ -96,7 +97,7 @@ class JavaScript(Writer):
         self.dtypes[name] = dtype
         return Ref(name, shape)
 
-    def table(self, numbers: Any, dtype: Any = PLACES) -> str:
+    def table(self, numbers: np.ndarray, dtype: np.dtype[Any] = PLACES) -> str:
         """Numbers that are known, as a buffer."""
         name = f"c{next(self.names)}"
         text = ", ".join([literal(x) for x in np.ravel(numbers)])
@@ -104,7 +105,7 @@ class JavaScript(Writer):
         self.dtypes[name] = dtype
         return name
 
-    def constant(self, array: Any) -> Ref:
+    def constant(self, array: object) -> Ref:
         """A number or an array that is known."""
         array = np.asarray(array)
         if array.dtype.char not in KINDS:
@@ -136,7 +137,7 @@ class JavaScript(Writer):
             return f"({text} != 0 ? 1 : 0)"
         return f"(Math.trunc({text}) || 0)" if KINDS[dtype.char] == "Float64" and dtype.kind in "iu" else text
 
-    def straight(self, x: Ref, dtype: Any = None) -> Ref:
+    def straight(self, x: Ref, dtype: np.dtype[Any] | None = None) -> Ref:
         """A value in C order in a buffer, of its dtype or another."""
         dtype = dtype or self.dtypes.get(x.buffer, np.dtype(float))
         is_so = x.buffer and x.is_dense and self.dtypes[x.buffer] == dtype
@@ -154,7 +155,7 @@ class JavaScript(Writer):
 
     write_captured = write_constant
 
-    def write_reduce(self, v: Value, x: Any) -> Ref:
+    def write_reduce(self, v: Value, x: Ref) -> Ref:
         start = EXTREMES.get(v.function, v.function.identity)
         if start is None:
             raise RefusedError(f"{public_name(v.function)}.reduce")
@@ -164,7 +165,7 @@ class JavaScript(Writer):
         return self.contracted(v, [(x, letters)], kept, literal(start), formula_of(v.function, v.args, v.dtype))
 
     def contracted(
-        self, v: Any, operands: Sequence[tuple[Ref, str]], out: str, start: str = "0", more: str = "{} + {}"
+        self, v: Value, operands: Sequence[tuple[Ref, str]], out: str, start: str = "0", more: str = "{} + {}"
     ) -> Ref:
         """``np.einsum``: a letter for each axis of each operand, and those of the result. The sum may be another
         reduction: where it begins, and a formula of what there is and one more product."""
@@ -178,10 +179,10 @@ class JavaScript(Writer):
         self.lines.append(f"{outer}{{ let s = {start}; {inner}s = {more.format('s', factors)}; {to} = {s}; }}")
         return target
 
-    def write_view(self, v: Value, x: Any) -> Any:
+    def write_view(self, v: Value, x: Any) -> Ref | list[Ref]:
         return self.moved(v, v.function, [x])
 
-    def write_call(self, v: Value, *operands: Any) -> Any:
+    def write_call(self, v: Value, *operands: object) -> Ref | list[Ref]:
         function, args, options = call_of(v, v.args)
         name = getattr(function, "__name__", "")
         function = name if name in FORMS else function
@@ -193,7 +194,7 @@ class JavaScript(Writer):
             optional = function in RULES and not isinstance(function, np.ufunc)  # what a formula takes may be left out
             bound = RULES[function].bind(args, options) if options or optional else args
             formula = formula_of(function, bound, v.dtype)
-            return self.loop(self.new(v.shape, v.dtype), self.operands(bound), formula)
+        return self.loop(self.new(v.shape, v.dtype), self.operands(bound), formula)
         in_memory = {"K", "A"} & {str(a) for a in (*args, *options.values())} and any([a.layout for a in v.args])
         if function in MOVES and not in_memory:
             places = [a.kind in KNOWN and a.dtype is not None and a.dtype.kind in "iub" for a in v.args]
@@ -205,7 +206,7 @@ class JavaScript(Writer):
                     return AT_RUN[function](self, v, *args, **options)
         return self.formed(v, function, own_code(function))
 
-    def formed(self, v: Value, function: Any, form: Any) -> Any:
+    def formed(self, v: Value, function: object, form: object) -> Ref | list[Ref]:
         """Written with simpler functions, which are recorded in turn."""
         refused = RefusedError(public_name(function) + " with these arguments" * (function in FORMS))
         if form is None:
@@ -243,7 +244,7 @@ class JavaScript(Writer):
                 for a, x in zip(bound, samples, strict=True)
             ]
 
-    def moved(self, v: Value, function: Callable[..., Any], operands: Sequence[Any]) -> Any:
+    def moved(self, v: Value, function: AnyFunction, operands: Sequence[Any]) -> Ref | list[Ref]:
         """A function that only moves elements, known from where it puts addresses. Arrays among the operands are known.
 
         It is called twice: numbers that have moved with the buffers are addresses, and anything else is a number.
@@ -270,7 +271,7 @@ class JavaScript(Writer):
             moved = [self.gathered(one.astype(float), other - one, starts, dtype) for one, other, (_, dtype) in found]
         return moved[0] if v.parts is None else moved
 
-    def gathered(self, address: Any, way: Any, starts: dict[str, float], dtype: Any) -> Ref:
+    def gathered(self, address: np.ndarray, way: Array, starts: dict[str, float], dtype: Any) -> Ref:
         """Elements from these addresses, which have been moved in that way: a view if possible, else a copy."""
         inside = {buffer: way == start for buffer, start in starts.items()}
         for buffer, where in inside.items():
@@ -291,7 +292,7 @@ class JavaScript(Writer):
             self.fill(target, inside[buffer], buffer, address - start)
         return target
 
-    def fill(self, target: Ref, where: Any, buffer: str, address: Any) -> None:
+    def fill(self, target: Ref, where: np.ndarray, buffer: str, address: np.ndarray) -> None:
         """Write elements of a buffer into some places."""
         if where.any():
             to, source = self.table(np.flatnonzero(where)), self.table(address[where].astype(int))
@@ -299,22 +300,22 @@ class JavaScript(Writer):
             self.lines.append(f"for (let k = 0; k < {where.sum()}; k++) {target.buffer}[{to}[k]] = {number};")
 
 
-def with_arrays(v: Value, form: Any = None, without: Sequence[str] = ()) -> Callable[..., Any]:
+def with_arrays(v: Value, form: Any = None, without: Sequence[str] = ()) -> AnyFunction:
     """The call that computes a value, or the same of another function, as a function of its arrays."""
 
-    def run(*arrays: Any) -> Any:
+    def run(*arrays: object) -> Any:
         function, args, options = call_of(v, arrays)
         return (form or function)(*args, **{name: x for name, x in options.items() if name not in without})
 
     return run
 
 
-def is_of_32_bits(dtype: Any) -> bool:
+def is_of_32_bits(dtype: np.dtype[Any]) -> bool:
     """Whole numbers whose products wrap."""
     return bool(dtype.kind in "iu" and dtype.itemsize == 4)
 
 
-def formula_of(function: Any, args: Sequence[Any], dtype: Any) -> str:
+def formula_of(function: Any, args: Sequence[Any], dtype: np.dtype[Any]) -> str:
     """An elementwise function with ``{}`` for its operands."""
     kinds = {np.asarray(getattr(a, "sample", a)).dtype.kind for a in args}
     name = getattr(function, "__name__", "")

@@ -18,7 +18,8 @@ from ...backprop.hooks import on_operation
 from ...base import pytree
 from ...base.errors import CompileError
 from ...base.modes import modes, switched
-from ...nodes.nodes import value_of
+from ...compiler.program import Program
+from ...nodes.nodes import AnyFunction, Node, Values, value_of
 from ...program.names import Naming
 from ...program.source import expression_of
 from ...table.shapes import positional
@@ -38,7 +39,7 @@ class ProgramText:
     inputs : the arguments, by name.
     """
 
-    def __init__(self, f: Any, args: tuple[Any, ...]) -> None:
+    def __init__(self, f: Any, args: Values) -> None:
         recorded = record(with_lines(f), args, {}, is_array)
         self.program = recorded.program
         self.tree, self.f = recorded.tree, f
@@ -54,7 +55,7 @@ class ProgramText:
         shapes = ", ".join([f"{name} {v.dtype}{v.shape}" for name, v in self.inputs.items()])
         return f"<program of {self.title}: {shapes}; {len(self.program.order())} values>"
 
-    def to_python(self, path: Any = None) -> str:
+    def to_python(self, path: object = None) -> str:
         """NumPy source that does not need autoflow: one function, with an example in its docstring that compares
         gradients with differences. Its results are those of the function to the last bit. Names and comments are those
         of the function's source. Arrays from outside are written into it as they are now.
@@ -89,10 +90,9 @@ class ProgramText:
         arguments = ", ".join(self.inputs)
         head = [*sorted(w.modules), *["\n" + x + "\n" if x.startswith("def") else x for x in w.outside.values()]]
         body = "\n".join([*self.docstring(outputs), "# the program", *w.lines, f"return {results}"])
-        text = "\n".join([*head, "", "", f"def {self.name}({arguments}):", indent(body, "    ")]) + "\n"
-        return saved(text, path)
+        return saved("\n".join([*head, "", "", f"def {self.name}({arguments}):", indent(body, "    ")]) + "\n", path)
 
-    def to_javascript(self, path: Any = None, name: str = "makeProgram") -> str:
+    def to_javascript(self, path: object = None, name: str = "makeProgram") -> str:
         """A function in JavaScript that makes ``{inputs, outputs, run}``: typed arrays in the order of the arguments
         and of the results, and what computes the results from the arguments. For small arrays.
 
@@ -163,7 +163,7 @@ class ProgramText:
         return [*lines, '"""']
 
 
-def input_names(f: Any, paths: list[str]) -> list[str]:
+def input_names(f: object, paths: list[str]) -> list[str]:
     """Names for the arrays in the arguments: those of the function's parameters; of arrays in containers, their keys.
 
     >>> input_names(lambda p, x: 0, ["[0]['W']", "[0]['b'][1]", "[1]"])
@@ -197,14 +197,14 @@ def first(path: str) -> int:
     return int(re.findall(r"\d+", path)[0])
 
 
-def result_text(tree: Any, names: list[str]) -> str:
+def result_text(tree: object, names: list[str]) -> str:
     """The results in their containers.
 
     >>> result_text((Nth(0), {"w": Nth(1)}), ["value", "grad_w"])
     "value, {'w': grad_w}"
     """
 
-    def leaf(x: Any) -> Any:
+    def leaf(x: object) -> Any:
         return Word(names[x.k] if type(x) is Nth else digits(x)) if type(x) in (Nth, float, complex) else x
 
     if not has_text(tree):
@@ -225,7 +225,7 @@ def is_target(tree: Any) -> bool:
     return type(tree) is Nth or (type(tree) in (tuple, list) and all(map(is_target, tree)))
 
 
-def example(x: Any, rng: str) -> str:
+def example(x: object, rng: str) -> str:
     """An argument for the example: few numbers as they are, others of the same range from the generator ``rng``."""
     x = np.asarray(x)
     if x.size <= FEW or x.dtype.kind not in "f":
@@ -260,7 +260,7 @@ class Lines:
     names : the values that have a name in the user's program.
     """
 
-    def __init__(self, program: Any) -> None:
+    def __init__(self, program: Program) -> None:
         self.program, self.back = program, ""
         self.texts: dict[int, str] = {}
         self.names: dict[Value, str] = {}
@@ -275,7 +275,7 @@ class Lines:
         self.back = BACK + line if (line := line_of(pair[0])) else ""
         return inner(pair)
 
-    def name(self, nodes: list[Any]) -> None:
+    def name(self, nodes: list[Node]) -> None:
         """The names of recorded values that are also names in Python."""
         found = Naming([node.grad_fn for node in nodes])
         for node in nodes:
@@ -292,14 +292,14 @@ def line_of(record: Any) -> str:
     return f"line {found.span.line}: {found.source.lines[found.span.line - 1].decode().strip()}"
 
 
-def with_lines(f: Callable[..., Any]) -> Callable[..., Any]:
+def with_lines(f: AnyFunction) -> AnyFunction:
     """``f``, to be recorded: its program then has ``lines``."""
 
-    def run(*args: Any) -> Any:
+    def run(*args: object) -> Any:
         program, nodes = tape_here().program, []
         program.lines = lines = Lines(program)
 
-        def see(node: Any) -> None:
+        def see(node: Node) -> None:
             nodes.append(node)
             lines.note(line_of(node.grad_fn) or lines.back)
 

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ...base.pytree import tree_map
+from ...base.types import Array, ByName, Values
 from ...pictures.model.names import index
 from ...pictures.sliders.live import OPERATORS
 from ...table.indexing import put_view
@@ -97,7 +98,7 @@ class Python(Writer):
     def write_captured(self, v: Value) -> Word:
         return self.array(v.sample)
 
-    def array(self, x: Any) -> Word:
+    def array(self, x: Array) -> Word:
         """An array that is known."""
         if x.dtype.kind not in "fiubc":
             raise RefusedError(f"a constant of {x.dtype}")
@@ -114,7 +115,7 @@ class Python(Writer):
     def write_call(self, v: Value, *operands: Word) -> Word:
         return self.placed(v, self.call(v, *call_of(v, operands)))
 
-    def call(self, v: Value, function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> str:
+    def call(self, v: Value, function: object, args: Values, options: ByName) -> str:
         """A call of NumPy, by its sign, as a method, or by its name."""
         if v.kind == REDUCE and v.function in REDUCING:
             function = REDUCING[v.function]
@@ -138,11 +139,10 @@ class Python(Writer):
             return f"({base}) ** ({words[1]})"
         words[1:] += [f"{k}={self.literal(x)!r}" for k, x in options.items()]
         if function in (cast, flatten):
-            method = "astype" if function is cast else "flatten"
-            return f"np.asarray({words[0]}).{method}({', '.join(words[1:])})"
+            return f"np.asarray({words[0]}).{'astype' if function is cast else 'flatten'}({', '.join(words[1:])})"
         return f"{self.called(function)}({', '.join(words)})"
 
-    def called(self, function: Any) -> str:
+    def called(self, function: object) -> str:
         """The name of a function, which the file then has."""
         name = getattr(function, "__name__", "")
         if name == "erf":  # that of autoflow.nn, which SciPy need not be installed for
@@ -162,7 +162,7 @@ class Python(Writer):
         """An argument that shows itself as it is written."""
         return tree_map(self.leaf, x) if type(x) in (tuple, list) else self.leaf(x)
 
-    def leaf(self, x: Any) -> Word:
+    def leaf(self, x: object) -> Word:
         """The same for anything but a container."""
         if isinstance(x, (np.ndarray, np.generic)):
             return self.array(x)
@@ -190,7 +190,7 @@ def plain(text: str) -> str:
     return ast.unparse(ast.parse(text, mode="eval")).replace("'", '"')
 
 
-def digits(x: Any) -> str:
+def digits(x: object) -> str:
     """Numbers as they are written.
 
     >>> digits([0.5, -np.inf]), digits(complex(-0.0, np.nan))
@@ -203,7 +203,7 @@ def digits(x: Any) -> str:
     return re.sub(r"\b(inf|nan)", r"np.\1", repr(x))
 
 
-def array_text(x: Any) -> str:
+def array_text(x: Array) -> str:
     """An array, or a NumPy number.
 
     >>> array_text(np.zeros((0, 3), np.float32)), array_text(np.int64(2))
@@ -217,7 +217,7 @@ def array_text(x: Any) -> str:
     return f"np.array({text}{kind}{order})" + f".reshape({x.shape})" * (not x.size)  # a list without elements has none
 
 
-def dtype_text(dtype: Any) -> str:
+def dtype_text(dtype: np.dtype[Any]) -> str:
     """A dtype, also one of the other byte order.
 
     >>> dtype_text(np.dtype(np.float32)), dtype_text(np.dtype(">f8"))
@@ -226,7 +226,7 @@ def dtype_text(dtype: Any) -> str:
     return f"np.{dtype}" if dtype.isnative else f'np.dtype("{dtype.str}")'
 
 
-def index_of(view: Any) -> Any:
+def index_of(view: object) -> Any:
     """The index that a view was taken by. A view that a closure takes has no text."""
     if not isinstance(view, operator.itemgetter):
         raise RefusedError("a write through a view that is not taken by an index")

@@ -104,7 +104,7 @@ def guarded(method: Callable[..., Any]) -> Callable[..., Any]:
     """The method of a Traced; its exceptions become doubts."""
 
     @functools.wraps(method)
-    def call(self: Any, *args: Any, **options: Any) -> Any:
+    def call(self: Any, *args: object, **options: object) -> Any:
         tape = self.tape
         try:
             settings = tape.settings
@@ -146,7 +146,7 @@ def is_ours(what: str, depth: int) -> bool:
     return str(frame.f_globals.get("__name__")).startswith("autoflow.")
 
 
-def check_class(x: Any) -> None:
+def check_class(x: object) -> None:
     """Refuse an array of a class with its own operators, or whose results are of that class."""
     kind = type(x)
     is_plain = kind in (np.ndarray, np.memmap) or kind.__module__.startswith("autoflow.")

@@ -38,7 +38,7 @@ from ...backprop.second_runs import GENERATORS, OWN, is_at, is_users, state_of
 from ...backprop.snapshots import OF_FUNCTIONS, is_iterator, position_of
 from ...base.errors import CompileError
 from ...nodes.grads import read_grad
-from ...nodes.nodes import NodeRole, current_record
+from ...nodes.nodes import AnyFunction, NodeRole, current_record
 from ...program.callers import is_foreign
 from ...program.places import Activation
 from ..matching import CAPTURED
@@ -74,7 +74,7 @@ def array_in(x: Any) -> Any:
 class Guards:
     """All that can be reached from ``f``, as edges; after the recording, the edges that are watched."""
 
-    def __init__(self, f: Callable[..., Any], others: list[Any]) -> None:
+    def __init__(self, f: AnyFunction, others: list[Any]) -> None:
         """``others``: arguments that are not arrays, such as a model."""
         self.edges: list[tuple[Any, Any, Any]] = []  # container, key, what was there
         self.moving: list[tuple[Any, Callable[[], Any], Any]] = []  # generators, iterators, and how far they were
@@ -164,7 +164,7 @@ class Guards:
         if ready:
             self.search([], ready)
 
-    def look_into(self, child: Any, x: Any, container: Any, key: Any, is_handed_on: bool = False) -> list[Edge]:
+    def look_into(self, child: Any, x: Any, container: object, key: object, is_handed_on: bool = False) -> list[Edge]:
         """New edges into a module, for the names in the code of the function ``x`` that finds it there, or for all
         names found by now. Raises CompileError for a door to something that no guard can check."""
         names: Set[str] = self.named
@@ -190,7 +190,7 @@ class Guards:
         is_writing = name in reachable.WRITING and not reachable.TEXTS.isdisjoint(self.named)
         return name in self.named or is_writing or self.is_recorded or bool(reachable.BY_TEXT & self.named)
 
-    def note(self, x: Any) -> None:
+    def note(self, x: object) -> None:
         """Remember how far a generator or an iterator is, and what is in an array or a buffer."""
         holder = x.bit_generator if isinstance(x, np.random.Generator) else x  # of the state, which others may share
         if isinstance(array := array_in(x), (*ARRAYS, *BUFFERS)):
@@ -209,7 +209,7 @@ class Guards:
                 )
             self.moving.append((x, partial(position_of, x), position_of(x)))
 
-    def enter(self, x: Any) -> list[Edge]:
+    def enter(self, x: object) -> list[Edge]:
         """The edges from an object. Remembers how many attributes it has, the contents of a collection, the parts of a
         function and the names in its code."""
         if isinstance(x, COLLECTIONS):
@@ -365,7 +365,7 @@ def read_by(program: Program) -> set[int]:
     return read
 
 
-def item_name(container: Any, key: Any) -> str:
+def item_name(container: object, key: object) -> str:
     """For messages."""
     if isinstance(container, types.CellType):
         return "a variable of the function around it"

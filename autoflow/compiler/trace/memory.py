@@ -20,13 +20,12 @@ that a derivative needs and that have been overwritten, as in eager code.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ...base.errors import CompileError
-from ...nodes.versions import Array
+from ...nodes.versions import AnyFunction, Array
 from ...program.callers import caller
 from ...table.indexing import put_view
 from .doubts import into_outside
@@ -34,7 +33,7 @@ from .doubts import into_outside
 # ---------------------------------------------------------------- calls as data, also those that write
 
 
-def write_down(run: Callable[..., Any], function: Any, args: Any, options: Any) -> Callable[..., Any]:
+def write_down(run: AnyFunction, function: object, args: object, options: object) -> AnyFunction:
     """``run``, a function of arrays, with the call that it makes as data."""
     run.__name__ = getattr(function, "__name__", "call")
     run.written = function, args, options  # type: ignore[attr-defined]
@@ -46,7 +45,7 @@ def as_index(v: Any) -> Any:
     return operator.index(v) if hasattr(type(v), "__index__") and not isinstance(v, (int, np.generic)) else v
 
 
-def set_items(x: Array, index: Any, new: Any) -> Array:
+def set_items(x: Array, index: object, new: object) -> Array:
     """``x[index] = new``, on a copy."""
     x = np.array(x, order="K")
     x[index] = new
@@ -60,14 +59,14 @@ def update_at(ufunc: np.ufunc, x: Array, *rest: Any) -> Array:
     return x
 
 
-def write_into_copy(function: Callable[..., Any], x: Array, *rest: Any, **options: Any) -> Array:
+def write_into_copy(function: AnyFunction, x: Array, *rest: object, **options: object) -> Array:
     """``function(x, *rest)``, which writes into its first argument, on a copy."""
     x = np.array(x, order="K")
     function(x, *rest, **options)
     return x
 
 
-def compute_into(function: Callable[..., Any], x: Array, /, *args: Any, **options: Any) -> Any:
+def compute_into(function: AnyFunction, x: Array, /, *args: object, **options: object) -> Any:
     """``function(*args, out=z)``, of a new array z like x."""
     return function(*args, out=np.empty_like(x), **options)
 
@@ -79,7 +78,7 @@ def check_answer(x: Array, answer: bool) -> Array:
     return x
 
 
-def cast(x: Array, dtype: Any, order: Any, casting: Any) -> Array:
+def cast(x: Array, dtype: np.dtype[Any], order: Any, casting: Any) -> Array:
     """``x.astype(dtype, order, casting)``."""
     return (x if hasattr(x, "astype") else np.asarray(x)).astype(dtype, order, casting)
 

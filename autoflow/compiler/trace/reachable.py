@@ -80,7 +80,7 @@ PRINTING = "str repr ascii print format format_map mod imod __mod__ __rmod__ arr
 TEXTS = WRITING | {*PRINTING.split(), "methodcaller"}
 
 
-def edges_of(x: Any) -> Iterator[tuple[Any, Any]]:
+def edges_of(x: object) -> Iterator[tuple[Any, Any]]:
     """Pairs (container, key) in which ``x`` refers to other objects."""
     if isinstance(x, FunctionOfFunction):
         yield x.__dict__, "f"
@@ -128,7 +128,7 @@ def making(cls: type) -> list[Edge]:
     return [(cls, (attributes, name)) for attributes in users for name in MAKING & attributes.keys()]
 
 
-def edges_of_object(x: Any) -> Iterator[tuple[Any, Any]]:
+def edges_of_object(x: object) -> Iterator[tuple[Any, Any]]:
     """Attributes, slots, and those that all objects of a class share; for a class also its metaclass's."""
     attributes = attributes_of(x)
     # A memory map of NumPy's has the numbers of its _mmap.
@@ -147,7 +147,7 @@ def edges_of_object(x: Any) -> Iterator[tuple[Any, Any]]:
                 yield vars(cls), name  # a descriptor, which an attribute of the class would ask
 
 
-def attributes_of(x: Any) -> dict[str, Any]:
+def attributes_of(x: object) -> dict[str, Any]:
     """The attributes of an object itself, also if its class answers for them."""
     try:
         attributes = object.__getattribute__(x, "__dict__")
@@ -156,7 +156,7 @@ def attributes_of(x: Any) -> dict[str, Any]:
     return attributes if isinstance(attributes, dict) else {}
 
 
-def edges_of_module(module: Any, x: Any, wanted: Set[str]) -> list[Edge]:
+def edges_of_module(module: Any, x: object, wanted: Set[str]) -> list[Edge]:
     """What code with these names may mean by ``config.rate``, where config is a user's module: any name, if it looks
     names up by text; but not a clock module in it: ``time`` is a common name. In Python's own modules: lists, dicts and
     sets. x : a function; or the module itself, if code passes it on."""
@@ -258,14 +258,14 @@ def follow(container: Any, key: Any) -> Any:
         return MISSING
 
 
-def is_lasting(x: Any, name: str) -> bool:
+def is_lasting(x: object, name: str) -> bool:
     """Does it have an attribute of this name? Missing ones do not matter, since attributes are counted, nor do methods,
     which are new objects each time."""
     value = follow(x, name)
     return value is not MISSING and is_equal(value, follow(x, name))
 
 
-def names_given(x: Any) -> set[str]:
+def names_given(x: object) -> set[str]:
     """The names by which code calls an object, whatever its variables are called: that of a library's function or
     method, and those that a getter looks up."""
     if isinstance(x, (attrgetter, methodcaller)):
@@ -279,7 +279,7 @@ def is_plain(cls: type) -> bool:
     return type(cls) in (type, abc.ABCMeta) and all([issubclass(c, (BaseException, abc.ABC)) for c in others])
 
 
-def is_handed_on(x: Any, container: Any, key: Any) -> bool:
+def is_handed_on(x: Any, container: Any, key: object) -> bool:
     """Does a function do more with the object there than ask for its attributes or class? (Does not hold for a module
     that it imports inside itself.)"""
     if container is sys.modules:
@@ -290,7 +290,7 @@ def is_handed_on(x: Any, container: Any, key: Any) -> bool:
     return not found or not names_of(x.__code__).called.isdisjoint(found)
 
 
-def may_be_called(x: Any, container: Any, key: Any, cls: type) -> bool:
+def may_be_called(x: object, container: object, key: object, cls: type) -> bool:
     """May code call the class that ``x`` finds there? A function may also only ask for it, as ``isinstance`` does."""
     if not isinstance(x, types.FunctionType) or not is_plain(cls) or is_handed_on(x, container, key):
         return True
@@ -298,14 +298,14 @@ def may_be_called(x: Any, container: Any, key: Any, cls: type) -> bool:
     return makes_others or not names_of(x.__code__).called.isdisjoint({*MAKING, *CALLING})
 
 
-def waits_for_name(x: Any, key: str, child: Any) -> bool:
+def waits_for_name(x: object, key: str, child: object) -> bool:
     """Is it a method or a clock that nobody can call without its name?"""
     if (key.startswith("__") and key not in WRITING) or not is_plain(x if isinstance(x, type) else type(x)):
         return False
     return isinstance(child, METHODS) or (callable(child) and bool(door_to(child, frozenset())))
 
 
-def foreign(x: Any) -> bool:
+def foreign(x: object) -> bool:
     """Is it code of a library, or one of Python's own objects (a logger, a lock), whose insides do not concern us?"""
     if isinstance(x, (types.FunctionType, type)):
         libraries = ("numpy", "scipy", "functools", "itertools")
@@ -359,18 +359,17 @@ def is_equal(now: Any, before: Any) -> bool:
     return isinstance(before, NUMBERS) and repr(now) == repr(before)
 
 
-def is_number(x: Any) -> bool:
+def is_number(x: object) -> bool:
     """A number, a text, ... that has no attributes of the user's, or a tuple of such?"""
     if type(x) is tuple:
         return all(map(is_number, x))
     return isinstance(x, NUMBERS) and not hasattr(x, "__dict__") and not isinstance(x, np.void)
 
 
-def has_elements(container: Any, elements: list[Any]) -> bool:
+def has_elements(container: object, elements: list[Any]) -> bool:
     """Are these the elements, in this order?"""
     now = container if isinstance(container, list) else elements_of(container)
-    is_same = len(now) == len(elements)
-    return is_same and (all(map(is_, now, elements)) or all(map(is_equal, now, elements)))
+    return len(now) == len(elements) and (all(map(is_, now, elements)) or all(map(is_equal, now, elements)))
 
 
 def reader(x: Any) -> tuple[Callable[[], Any], Any]:
@@ -423,7 +422,7 @@ SHARED_NAMES = frozenset({"random", "mtrand", "_rand", *DRAWING})
 # ---------------------------------------------------------------- doors: what is named, and may differ later
 
 
-def door_to(x: Any, attributes: Set[str]) -> str:
+def door_to(x: object, attributes: Set[str]) -> str:
     """A description of what may differ later in an object whose ``attributes`` are read; empty for all others."""
     if isinstance(x, types.ModuleType):
         if x is sys and "modules" in attributes:

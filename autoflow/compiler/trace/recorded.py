@@ -20,7 +20,7 @@ import gc
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -36,7 +36,7 @@ from ...base.modes import switched
 from ...base.numbering import now
 from ...batching.vmap import BatchFunction
 from ...nodes.cuts import CONSTANTS, take_constants
-from ...nodes.nodes import Array, NodeRole, Variable, gradient_target, value_of
+from ...nodes.nodes import AnyFunction, Array, ByName, NodeRole, Values, Variable, gradient_target, value_of
 from ...nodes.versions import owner_of
 from ...transforms.shadow import INNER
 from ..matching import Nth, check_result, has_dtype
@@ -63,7 +63,7 @@ class Parameters:
         self.own: dict[str, Any] = self.nn.entries({"parts": self.modules})
         self.ids = {id(value_of(x)) for x in self.own.values()}
 
-    def hidden(self, tape: Tape, f: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    def hidden(self, tape: Tape, f: AnyFunction, *args: object, **options: object) -> Any:
         """``f(*args, **options)``, to which their numbers are values of the program."""
         new: dict[int, Any] = {}
         for x in self.own.values():
@@ -107,13 +107,13 @@ class Recorded:
     outside : the ids of arrays and collections outside.
     """
 
-    def __init__(self, program: Program, tree: Any, guards: Guards, asks: bool, outside: frozenset[int]) -> None:
+    def __init__(self, program: Program, tree: object, guards: Guards, asks: bool, outside: frozenset[int]) -> None:
         self.program, self.tree, self.guards = program, tree, guards
         self.asks, self.outside = asks, outside
 
 
 def record(
-    f: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any], is_input: Any, watch: bool = True,
+    f: AnyFunction, args: Values, options: ByName, is_input: Any, watch: bool = True,
     patient: bool = True, others: Iterable[Any] = (),
 ) -> Recorded:  # fmt: skip
     """Call ``f`` once, with Traced arrays where ``is_input(leaf)``. Raises CompileError for what cannot be compiled.
@@ -142,8 +142,8 @@ def record(
 
 
 def run_once(
-    f: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any], is_input: Any, guards: Guards,
-    waits: Iterable[float], around: Callable[..., Any] | None = None,
+    f: AnyFunction, args: Values, options: ByName, is_input: Any, guards: Guards,
+    waits: Iterable[float], around: AnyFunction | None = None,
 ) -> tuple[Program, Any]:  # fmt: skip
     """The program, and what the function returned, with Places for arrays. ``around``: is called in place of f, with
     the tape, f, and f's arguments."""
@@ -154,8 +154,7 @@ def run_once(
     def entering(x: Any) -> Any:
         if not is_input(x):
             return x
-        value = program.input(value_of(x))
-        return entered.setdefault(id(x), tape.borrow(value))
+        return entered.setdefault(id(x), tape.borrow(program.input(value_of(x))))
 
     given = [pytree.tree_map(entering, args), pytree.tree_map(entering, options)]
     both = zip([*args, *options.values()], [*given[0], *given[1].values()], strict=True)
@@ -223,7 +222,7 @@ def add_output(tape: Tape, x: Any, roots: list[Any]) -> Any:
     return Nth(len(tape.program.outputs) - 1)
 
 
-def derive(tape: Tape, vjp: Callable[..., Any], name: str, g: Any, saved: Any) -> Any:
+def derive(tape: Tape, vjp: AnyFunction, name: str, g: Any, saved: Any) -> Any:
     """A derivative in a backward pass; if it looks at numbers, it becomes one call."""
     if isinstance(g, NodeRole):  # nodes record it too
         return vjp(g, saved)

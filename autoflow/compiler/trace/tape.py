@@ -13,7 +13,7 @@ alone are listed in ``table/facts.py``; a function that is missing there is only
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Container, Set
+from collections.abc import Container, Set
 from threading import get_ident
 from typing import Any
 from weakref import ref
@@ -23,7 +23,7 @@ import numpy as np
 from ...backends.duck_arrays import flat, map_leaves, tuple_like
 from ...backprop.second_runs import same_state
 from ...base.errors import CompileError
-from ...nodes.versions import WRITEABLE, Array
+from ...nodes.versions import WRITEABLE, AnyFunction, Array
 from ...program.callers import caller
 from ...table.facts import FIXED, RAISING, of_kind
 from ..matching import CAPTURED, NUMBERS_AND_TEXT, UFUNC, Nth, Value, fill_slots, is_immutable, layout_of
@@ -34,11 +34,11 @@ from .memory import as_index, write_down
 from .traced import Traced
 
 
-def strip(x: Any, found: list[Any], others: list[Any] | None = None) -> Any:
+def strip(x: object, found: list[Any], others: list[Any] | None = None) -> Any:
     """A copy of ``x`` with a Place for each array, also inside tuples, lists, dicts and slices. ``found`` gets the
     arrays, and ``others`` what may change and is no copy: functions made in the recording, objects."""
 
-    def take(v: Any) -> Any:
+    def take(v: object) -> Any:
         if isinstance(v, (Traced, np.ndarray)):
             found.append(v)
             return Nth(len(found) - 1)
@@ -52,7 +52,7 @@ def strip(x: Any, found: list[Any], others: list[Any] | None = None) -> Any:
     return map_leaves(x, take)
 
 
-def holds(x: Any, kind: type | tuple[type, ...]) -> bool:
+def holds(x: object, kind: type | tuple[type, ...]) -> bool:
     """Is there a Traced in it, which is computed again in every run, or a Place of one?"""
     return any([isinstance(v, kind) for v in flat(x)])
 
@@ -92,7 +92,7 @@ def gives_object(value: Value, result: Any) -> bool:
     return are_numpys and not isinstance(result, others) and not becomes_complex
 
 
-def has_fixed_places(index: Any, arrays: list[Any]) -> bool:
+def has_fixed_places(index: object, arrays: list[Any]) -> bool:
     """Does ``x[index]`` have the same number of elements for all values in ``index``? (Not for masks and slices by
     arrays.)
 
@@ -137,7 +137,7 @@ class Tape:
         tape.reason = tape.reason or error
         return Abandoned()
 
-    def value(self, x: Any) -> Value:
+    def value(self, x: object) -> Value:
         """The value of anything that NumPy accepts as an array."""
         if isinstance(x, Traced):
             if x.tape is not self or not self.open:
@@ -170,7 +170,7 @@ class Tape:
                 self.program.made.pop((CAPTURED, id(value.sample)), None)
                 value.sample = was
 
-    def new_traced(self, value: Value, view_of: Traced | None = None, take: Any = None) -> Traced:
+    def new_traced(self, value: Value, view_of: Traced | None = None, take: AnyFunction | None = None) -> Traced:
         """A new array object for that value; in the memory of another one, if it is the view ``take(view_of)``."""
         x = Traced()
         x.now, x.tape, x.held, x.source, x.time = value, self, value.sample, view_of, self.writes
@@ -192,7 +192,7 @@ class Tape:
         x.borrowed = True
         return x
 
-    def own_memory(self, sample: Array) -> Any:
+    def own_memory(self, sample: Array) -> Traced:
         """A new array with these numbers, which the function will write into; if all are equal, a repeated constant."""
         if type(sample) is not np.ndarray:
             return sample
@@ -218,7 +218,7 @@ class Tape:
         raise CompileError(f"{value.name} at {caller()} returns more than arrays: it cannot be compiled")
 
     def call(
-        self, function: Callable[..., Any], args: Any, options: Any = None, *, shares: bool = False,
+        self, function: AnyFunction, args: Any, options: Any = None, *, shares: bool = False,
         fixed: bool | None = None, raises: bool = False,
     ) -> Any:  # fmt: skip
         """Write down ``function(*args, **options)``, any function.
@@ -258,7 +258,7 @@ class Tape:
                     x = x.source
         return result
 
-    def view_of_number(self, function: Callable[..., Any], x: Traced, args: Any, options: Any) -> Any:
+    def view_of_number(self, function: AnyFunction, x: Traced, args: Any, options: Any) -> Traced:
         """The same for a NumPy number, which cannot be written into: it is the number, or a new array."""
         sample = function(x.expr.sample, *args, **options)
         if not isinstance(sample, np.ndarray):
@@ -273,13 +273,13 @@ class Tape:
         if value.args:
             self.program.checks.append(value)
 
-    def item(self, x: Traced, index: Any) -> Any:
+    def item(self, x: Traced, index: object) -> Traced:
         """Write down ``x[index]``, where it is not a view."""
         found: list[Any] = []
         fixed = has_fixed_places(strip(index, found), found)
         return self.call(operator.getitem, (x, index), fixed=fixed, raises=holds(index, Traced))
 
-    def view(self, function: Callable[..., Any], x: Traced, args: Any, options: Any) -> Any:
+    def view(self, function: AnyFunction, x: Traced, args: Any, options: Any) -> Traced:
         """Write down a function that mostly returns a view, in the form that the program can simplify."""
         value, program = x.expr, self.program
         if holds((args, options), (Traced, np.ndarray)):

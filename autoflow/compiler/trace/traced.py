@@ -23,6 +23,7 @@ import numpy as np
 
 from ...backends.duck_arrays import SIGNS, DuckArray, flags_of, flat, map_leaves, private, run_masked, store_results
 from ...base.errors import CompileError
+from ...base.types import ByName, DTypeLike, Values
 from ...nodes.nodes import NodeRole
 from ...program.callers import caller
 from ...program.source import MOVING, is_written_in_c
@@ -46,7 +47,7 @@ OVERWRITING = {  # their argument, if they are told to
 SCALAR_POWERS = {2: np.square, 0.5: np.sqrt, -1: np.reciprocal, 1: np.positive}
 
 
-def plain_axes(given: dict[str, Any], dtype: Any, usual: Any = None) -> tuple[Any, bool] | None:
+def plain_axes(given: ByName, dtype: DTypeLike, usual: object = None) -> tuple[Any, bool] | None:
     """The axis of a reduction, and keepdims; None if more is given."""
     axis, keep = given.get("axis", usual), given.get("keepdims")
     is_plain = axis is None or all(
@@ -58,12 +59,12 @@ def plain_axes(given: dict[str, Any], dtype: Any, usual: Any = None) -> tuple[An
     return axis, is_given(keep) and bool(keep)
 
 
-def power_of_arrays(x: Any, y: Any) -> Any:
+def power_of_arrays(x: object, y: object) -> Any:
     """``x**y``, not of numbers."""
     return operator.pow(*[np.asarray(v) if isinstance(v, np.generic) else v for v in (x, y)])
 
 
-def assign(x: Any, new: Any) -> None:
+def assign(x: object, new: object) -> None:
     """``out=x``: the array becomes the result."""
     if not isinstance(x, Traced):
         raise into_outside()
@@ -93,7 +94,7 @@ class Traced(DuckArray):
     under: bool  # is there a node or view on top of it?
 
     @staticmethod
-    def adopt(x: Any, like: Traced) -> Any:
+    def adopt(x: object, like: Traced) -> Any:
         """An array of NumPy as one of ours: it meets us in an operation."""
         return like.tape.borrow(like.tape.value(x)) if isinstance(x, np.ndarray) else x
 
@@ -117,7 +118,7 @@ class Traced(DuckArray):
 
     # -- facts
 
-    def dtype_of(self) -> Any:
+    def dtype_of(self) -> np.dtype[Any]:
         """The dtype of the value; for a Python number that of an array made of it."""
         value = self.expr
         return value.dtype if value.dtype is not None else np.asarray(value.sample).dtype
@@ -272,7 +273,7 @@ class Traced(DuckArray):
                 return function.__wrapped__(*args, **options)
         return tape.call(function, args, options)
 
-    def _filled(self, function: Any, args: Any, options: Any) -> Any:
+    def _filled(self, function: Any, args: Any, options: Any) -> Traced:
         """``np.zeros_like(x)`` and its like: one constant, repeated."""
         if any([isinstance(v, Traced) for v in (*args[1:], *options.values())]):  # what np.full_like fills in
             return self.tape.call(function, args, options)
@@ -283,7 +284,7 @@ class Traced(DuckArray):
 
     # -- writing
 
-    def overwrite(self, new: Any) -> None:
+    def overwrite(self, new: object) -> None:
         """Become these numbers, in the shape and dtype that the array has."""
         value = self.tape.value(new)
         if value.shape != self.shape:
@@ -294,7 +295,7 @@ class Traced(DuckArray):
             value = self.tape.new_traced(value).astype(self.dtype, casting="same_kind").expr
         memory.write(self, self.tape.new_traced(value))
 
-    def __setitem__(self, index: Any, new: Any) -> None:
+    def __setitem__(self, index: object, new: object) -> None:
         if isinstance(new, NodeRole):
             raise CompileError(f"{caller()} writes a node into a plain array: make that array with af.zeros")
         if isinstance(new, Traced) and memory.root(new) is memory.root(self) and is_written_in_c(3):
@@ -304,7 +305,7 @@ class Traced(DuckArray):
 
     # -- ndarray's methods
 
-    def cast(self, dtype: Any, order: str, casting: str) -> Any:
+    def cast(self, dtype: DTypeLike, order: str, casting: str) -> Traced:
         """A copy of another dtype, or in another order in memory."""
         if dtype == self.dtype:
             return self.copy(order)
@@ -312,18 +313,18 @@ class Traced(DuckArray):
         call = memory.write_down(lambda x: memory.cast(x, *how), memory.cast, (Nth(0), *how), {})
         return self.tape.new_traced(self.tape.program.call(call, (self.expr,), how, memory.cast))
 
-    def copy(self, order: str = "C") -> Any:
+    def copy(self, order: str = "C") -> Traced:
         """As in NumPy."""
         other = order == "F" or (order != "K" and self.expr.layout is not None) or not self.expr.is_dense
         if other and not self.is_number:
             return self.tape.call(np.ndarray.copy, (self, order), fixed=True)
         return self.tape.new_traced(self.expr)
 
-    def flatten(self, order: Any = "C") -> Any:
+    def flatten(self, order: object = "C") -> Traced:
         """As in NumPy."""
         return self.tape.call(memory.flatten, (self, order), fixed=True)
 
-    def __pow__(self, other: Any) -> Any:
+    def __pow__(self, other: Any) -> Traced:
         """``x**2`` is a square: NumPy's operator has shortcuts that its function lacks."""
         if isinstance(other, NodeRole):
             return NotImplemented
@@ -339,22 +340,22 @@ class Traced(DuckArray):
         function = operator.pow if number else power_of_arrays
         return self.tape.call(function, (self, other), fixed=True, raises=self.dtype.kind in "iu")
 
-    def __rpow__(self, other: Any) -> Any:
+    def __rpow__(self, other: object) -> Traced:
         function = operator.pow if self.is_number else power_of_arrays
         return self.tape.call(function, (other, self), fixed=True, raises=self.dtype.kind in "iu")
 
-    def yields_to(self, y: Any) -> bool:
+    def yields_to(self, y: object) -> bool:
         """Does the operand compute the result: a node, which takes our array as an operand?"""
         return isinstance(y, NodeRole)
 
-    def update(self, name: str, ufunc: np.ufunc, y: Any) -> Any:
+    def update(self, name: str, ufunc: np.ufunc, y: object) -> Any:
         """``x += y``. A number is not written into: the name gets a new one."""
         if self.is_number:
             return getattr(operator, f"__{name}__")(self, y)
         self.overwrite(ufunc(self, y))
         return self
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: Any) -> Traced:
         if is_basic(index) and not any([isinstance(v, Traced) for v in flat(index)]):
             index = map_leaves(index, memory.as_index)
             sample = self.expr.sample[index]
@@ -364,11 +365,11 @@ class Traced(DuckArray):
                 return self.tape.new_traced(value, None if self.is_number else self, operator.itemgetter(index))
         return self.tape.item(self, index)
 
-    def getfield(self, *args: Any, **options: Any) -> Any:
+    def getfield(self, *args: object, **options: object) -> Traced:
         """As in NumPy."""
         return self.tape.call(self.numpys.getfield, (self, *args), options)
 
-    def view(self, *args: Any, **options: Any) -> Any:
+    def view(self, *args: object, **options: object) -> Any:
         """As in NumPy; with one of our classes, the same array as that class: so nodes are made."""
         kind = args[0] if args else options.get("type")
         if isinstance(kind, type) and issubclass(kind, Traced):
@@ -381,7 +382,7 @@ class Traced(DuckArray):
         return self.tape.call(self.numpys.view, (self, *args), options)
 
 
-def _samples(args: Any) -> Any:
+def _samples(args: Any) -> Values:
     """Arguments with our arrays replaced by recorded ones: for questions about shapes and dtypes only."""
     return tuple([x.expr.sample if isinstance(x, Traced) else x for x in args])
 

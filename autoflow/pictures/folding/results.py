@@ -89,7 +89,7 @@ class Tidy(Generic[Picture]):
                 continue
             goal = self.goal(v.equals)[0]
             ones = [r.source for r in v.operands if r.source not in (None, v.equals) and uses[r.source] == 1]
-            self.move([v.id, *[k for k in ones if k is not None]], goal)
+            self.move([v.id, *ones], goal)
             of_parts = self.nodes[goal].of_parts
             if uses[v.id] > 1 and of_parts:
                 self.nodes[goal] = replace(self.nodes[goal], parts=(), of_parts=of_parts + uses[v.id] - 1)

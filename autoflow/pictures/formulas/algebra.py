@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ...nodes.records import Record
 from ..model.data import number, pythons
 from ..model.names import DIGITS, index, options
 from ..model.style import clean, clip
@@ -84,7 +85,7 @@ def symbol(name: str, bold: bool = False) -> Term:
     return Term(f"{text}_{{{place}}}" if place else text)
 
 
-def literal(x: Any, digits: int | None = None) -> Term:
+def literal(x: object, digits: int | None = None) -> Term:
     r"""A plain value: a number in full, or with that many digits; an array as a bold c.
 
     >>> literal(0.5).text, literal(-1.5e-7).text, literal(np.arange(3.0)).text, literal(2 / 3).text
@@ -118,7 +119,7 @@ def literal(x: Any, digits: int | None = None) -> Term:
     return Term(text + (rf" \cdot {power}" if e else ""), PRODUCT if e else SIGN if " " in text else CLOSED, x)
 
 
-def fill_template(record: Any, operands: Sequence[Term]) -> Term:
+def fill_template(record: Record, operands: Sequence[Term]) -> Term:
     """The row's template with the operands, and the options, in their places."""
     rule = record.rule
     named = dict(zip(rule.names, operands, strict=False))
@@ -180,7 +181,7 @@ def fit_term(term: Term, needed: int, before: str) -> str:
     return term.within(needed)
 
 
-def option_text(word: str, value: Any) -> str:
+def option_text(word: str, value: object) -> str:
     """An option that has a place in the template."""
     if word == "i":
         return escape_text(index(value)).replace(":", "{:}")
@@ -225,7 +226,7 @@ def plus(a: Term, b: Term) -> Term:
     return Term(f"{a.text} + {b.text}", SUM)
 
 
-def simplify_step(record: Any, operands: Sequence[Term], scalars: bool) -> Term | None:
+def simplify_step(record: Record, operands: Sequence[Term], scalars: bool) -> Term | None:
     """A shorter way to write one step of a derivative, or None: factors known to be 1 or 0, signs, squares."""
     name = record.rule.name
     if name in ("positive", "copy", "astype", "reshape", "broadcast_view", "broadcast_to", "sum") and scalars:
@@ -242,7 +243,7 @@ def simplify_step(record: Any, operands: Sequence[Term], scalars: bool) -> Term 
     return step(*operands) if step is not None and (scalars or None not in [t.value for t in operands[:1]]) else None
 
 
-def chosen_branch(record: Any, operands: Sequence[Term]) -> Term | None:
+def chosen_branch(record: Record, operands: Sequence[Term]) -> Term | None:
     """The branch that was taken, if it is the same everywhere."""
     condition = record.saved[0]
     condition = np.asarray(condition) if isinstance(condition, (np.ndarray, np.generic, bool)) else None

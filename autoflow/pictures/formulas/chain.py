@@ -19,6 +19,8 @@ import numpy as np
 
 from ...backprop.engine import topological
 from ...base.groups import grouped
+from ...nodes.nodes import Holder, Node
+from ...nodes.records import Record
 from ..model.data import Array, GraphData, Numbers, numbers
 from ..model.gathering import total, uses_of
 from ..model.names import Titles, titles_of
@@ -30,7 +32,7 @@ from .latex import below, equations, local_is_a_number, local_terms, operand_ter
 MOST = 60  # operations; each is derived again, which is slow
 
 
-def rules(roots: Sequence[Any], picture: GraphData) -> tuple[tuple[int, str], ...]:
+def rules(roots: Sequence[Node], picture: GraphData) -> tuple[tuple[int, str], ...]:
     r"""For each operation of a whole picture its number and ``z = xy, \frac{\partial z}{\partial x} = y, …``.
 
     >>> import autoflow as af
@@ -51,7 +53,7 @@ def rules(roots: Sequence[Any], picture: GraphData) -> tuple[tuple[int, str], ..
     return tuple([(k, text) for k, text in zip(operations, texts, strict=True) if text])
 
 
-def write_equations(record: Any, titles: Titles) -> str:
+def write_equations(record: Record, titles: Titles) -> str:
     """The equations of one operation, and the meaning of z; empty if its rule cannot be written down."""
     try:
         lines = equations(record, titles)
@@ -81,7 +83,7 @@ class Route:
     user: Any  # the operation at its end, which uses the variable; of sums in sums the whole one
 
 
-def records_between(root: Any, target: Any) -> list[Any]:
+def records_between(root: Record, target: Holder) -> list[Holder]:
     """The records on paths from ``root`` back to ``target``, consumers first; empty if there is no path."""
     order = topological(root)
     reaching = uses_of(target, order)
@@ -91,7 +93,7 @@ def records_between(root: Any, target: Any) -> list[Any]:
 class Chain:
     """The part of the graph between an output and a variable, with the steps along its arrows."""
 
-    def __init__(self, order: Sequence[Any], root: Any, target: Any, titles: Titles) -> None:
+    def __init__(self, order: Sequence[Any], root: Record, target: Holder, titles: Titles) -> None:
         self.root, self.target, self.titles = root, target, titles
         within = set(order)
         self.order = [r for r in order if r is not target]
@@ -153,7 +155,7 @@ class Chain:
         found = sorted(best.pop(self.target), key=lambda entry: entry[:3], reverse=True)
         return [self.path(way, value, local) for _, value, _, way in found]
 
-    def path(self, way: Any, value: float, local: dict[tuple[Any, int], float]) -> Route:
+    def path(self, way: object, value: float, local: dict[tuple[Any, int], float]) -> Route:
         """A path as it is shown: sums of sums and products of products as one step, very long ones by their ends."""
         steps = self.merged(unroll(way))
         shown = steps if len(steps) <= LONG else [*steps[:ENDS], [], *steps[-ENDS:]]
@@ -184,7 +186,7 @@ class Chain:
             return [self.formula(*step) for step in steps]
         return [*self.formulas(steps[:ENDS]), DOTS, *self.formulas(steps[-ENDS:])]
 
-    def formula(self, record: Any, slot: int) -> Term:
+    def formula(self, record: Record, slot: int) -> Term:
         """The same of one step, found once for all paths: printed by the rule; ∂z/∂x if the rule cannot be run."""
         if (term := self.written.get((record, slot))) is None:
             operands = operand_terms(record, self.titles)
@@ -233,7 +235,7 @@ def user_of(groups: Sequence[Sequence[tuple[Any, int]]]) -> Any:
     return groups[-1][0][0] if groups else None
 
 
-def inner_links(root: Any, titles: Titles) -> dict[Any, Any]:
+def inner_links(root: Record, titles: Titles) -> dict[Any, Any]:
     """Sums that are part of a larger sum, products of a larger product -> what uses them. As in pictures.
 
     They have no name and are used once. Likewise what is 1 times of something: ``1*cos(x)``.

@@ -19,6 +19,7 @@ from ...base.errors import LostGradientError
 from ...base.modes import switched
 from ...forward.replay import again, shown_operand
 from ...nodes.nodes import Array, Node, Variable
+from ...nodes.records import Record
 from ...nodes.versions import FreedArray
 from ..model.names import Titles, titles_of
 from . import algebra
@@ -38,7 +39,7 @@ class Formula(str):
         return f"$\\displaystyle {self}$"
 
 
-def formula(node: Any, *, expand: bool = False) -> Formula:
+def formula(node: object, *, expand: bool = False) -> Formula:
     r"""How ``node`` was computed, in LaTeX.
 
     Nodes with a name, given or among the caller's variables, appear as that name; ``expand=True`` writes them out
@@ -56,7 +57,7 @@ def formula(node: Any, *, expand: bool = False) -> Formula:
     return Formula(TermWriter(titles, {}, by_name=not expand).write(root).text)
 
 
-def derivative_formula(node: Any) -> Formula:
+def derivative_formula(node: Node) -> Formula:
     r"""The derivatives of ``node`` with respect to its operands, a line each, in LaTeX.
 
     They are printed from what the rule's derivative computes. For functions with branches (maximum, clip) it is the
@@ -83,7 +84,7 @@ def derivative_formula(node: Any) -> Formula:
     return Formula(f"\\begin{{aligned}}\n{body}\n\\end{{aligned}}")
 
 
-def equations(record: Any, titles: Titles) -> list[tuple[str, str]]:
+def equations(record: Record, titles: Titles) -> list[tuple[str, str]]:
     """Left and right side for each operand that a gradient flows to."""
     operands = operand_terms(record, titles)
     above = result_term(record, operands, titles).text if local_is_a_number(record) else "L"
@@ -98,7 +99,7 @@ def partial(above: str, below: str) -> str:
     return f"\\frac{{\\partial {above}}}{{\\partial {below}}}"
 
 
-def local_is_a_number(record: Any) -> bool:
+def local_is_a_number(record: Record) -> bool:
     """Does each element of the result depend on one element of each operand? Then ∂z/∂x can be written down."""
     return bool(record.rule.elementwise) or (not record.shape and all([not np.shape(x) for x in record.operands]))
 
@@ -117,7 +118,7 @@ class TermWriter:
             self.write_behind(root)
         return self.term(root)
 
-    def write_behind(self, root: Any) -> None:
+    def write_behind(self, root: Record) -> None:
         """The terms of ``root`` and of all that it was computed from, as far as they are not known yet."""
         waiting = [root]
         while waiting:
@@ -130,19 +131,19 @@ class TermWriter:
                     self.terms[record] = self.operation(record)
             waiting += missing
 
-    def is_named(self, record: Any) -> bool:
+    def is_named(self, record: Record) -> bool:
         """Is it called by its name? Then its term is that."""
         if self.by_name and self.titles.name(record):
             self.terms[record] = record_name(record, self.titles)
             return True
         return False
 
-    def term(self, x: Any) -> Term:
+    def term(self, x: object) -> Term:
         """The term of a record that has been written already, of a leaf, or of a plain value."""
         known = self.terms.get(x) if isinstance(x, Node) or hasattr(x, "node_name") else None
         return known or leaf_term(x, self.titles)
 
-    def operation(self, record: Any) -> Term:
+    def operation(self, record: Record) -> Term:
         """The row's template, filled in."""
         same = self.titles.times_one(record)
         if same is not None:
@@ -156,7 +157,7 @@ class TermWriter:
         term: Term = algebra.fill_template(record, operands)
         return term if len(term.text) <= LONGEST else record_name(record, self.titles)
 
-    def operand(self, record: Any, k: int) -> Term:
+    def operand(self, record: Record, k: int) -> Term:
         """The term of the k-th operand. Plain numbers keep their value, so that terms can be simplified."""
         parent = record.parents[k]
         return self.term(parent) if parent is not None else plain_term(record, k, self.titles)
@@ -168,7 +169,7 @@ def source(node: Any) -> Any:
     return node if record is None else record
 
 
-def record_name(record: Any, titles: Titles) -> Term:
+def record_name(record: Record, titles: Titles) -> Term:
     """A record by its name."""
     return own_symbol(titles.name(record) or record.node_name, titles, record)
 
@@ -201,13 +202,13 @@ def own_symbol(name: str, titles: Titles, x: Any) -> Term:
     return made if k == 1 else Term(f"{{{made.text}^{{({k})}}}}")
 
 
-def plain_term(record: Any, slot: int, titles: Titles) -> Term:
+def plain_term(record: Record, slot: int, titles: Titles) -> Term:
     """A plain operand: an array by the name that the program has for it, if it has one."""
     x, name = record.operands[slot], titles.name_of_operand(record, slot)
     return leaf_term(x, titles) if name is None else own_symbol(name, titles, x)
 
 
-def operand_terms(record: Any, titles: Titles) -> list[Term]:
+def operand_terms(record: Record, titles: Titles) -> list[Term]:
     """The names of the operands below the ∂: by name, else how they were computed if that is short."""
     return [plain_term(record, slot, titles) if parent is None else below(parent, titles)
             for slot, parent in enumerate(record.parents)]  # fmt: skip
@@ -221,14 +222,14 @@ def below(x: Any, titles: Titles) -> Term:
     return term if len(term.text) <= SHORT else record_name(x, titles)
 
 
-def result_term(record: Any, operands: Sequence[Term], titles: Titles) -> Term:
+def result_term(record: Record, operands: Sequence[Term], titles: Titles) -> Term:
     """The name of the result: its own, else z as in the table, else f if there is a z already."""
     name = titles.name(record)
     letters = [c for c in "zfu" if not any([c in (t.text, t.text[-2:-1]) for t in operands])]
     return own_symbol(name, titles, record) if name else symbol(letters[0], bool(record.shape))
 
 
-def local_terms(record: Any, titles: Titles, operands: Sequence[Term] | None = None) -> list[Term | None]:
+def local_terms(record: Record, titles: Titles, operands: Sequence[Term] | None = None) -> list[Term | None]:
     """For each operand the local derivative, or the contribution sent back, as the row's derivative computes it.
 
     The operation is done again on Variables with the operands' names, and its derivative is recorded. For an
@@ -254,7 +255,7 @@ def choice(terms: Sequence[Term | None]) -> Term | None:
     return Term(r" \text{ or } ".join(different), 0)
 
 
-def samples(record: Any, k: int | None) -> list[Any]:
+def samples(record: Record, k: int | None) -> list[Any]:
     """The values on which to run: those of the graph, or of all arrays one element (the k-th of the result)."""
     values = []
     for slot, parent in enumerate(record.parents):
@@ -273,7 +274,7 @@ def samples(record: Any, k: int | None) -> list[Any]:
     return values
 
 
-def operand_value(record: Any, slot: int) -> Any:
+def operand_value(record: Record, slot: int) -> Array:
     """A plain operand's value; if it was not kept, its shape and dtype."""
     try:
         x = shown_operand(record, slot)
@@ -284,12 +285,11 @@ def operand_value(record: Any, slot: int) -> Any:
 
 def spread_out(shape: tuple[int, ...], low: float, high: float) -> Array:
     """Numbers between low and high, no two alike: values for an array that was not kept."""
-    size = int(np.prod(shape))
-    return (low + (high - low) * ((np.arange(size) * 0.618) % 1)).reshape(shape)
+    return (low + (high - low) * ((np.arange(int(np.prod(shape))) * 0.618) % 1)).reshape(shape)
 
 
 def one_run(
-    record: Any, values: list[Any] | None, operands: Sequence[Term], z: Term, titles: Titles
+    record: Record, values: list[Any] | None, operands: Sequence[Term], z: Term, titles: Titles
 ) -> list[Term | None]:
     """Run the derivative of ``record`` on nodes, and write down what it recorded."""
     names: dict[Any, Term] = {}

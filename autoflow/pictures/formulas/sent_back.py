@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ...nodes.records import Record
 from ...table.indexing import is_basic
 from ..model.data import CIRCLED, ITSELF
 from ..model.names import Titles, index
@@ -42,7 +43,7 @@ RAISED = str.maketrans("0123456789−", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 UPSTREAM = rf"\frac{{\partial L}}{{\partial {ITSELF}}}"
 
 
-def rules_of(record: Any) -> tuple[str, ...]:
+def rules_of(record: Record) -> tuple[str, ...]:
     """The rule of each operand; empty where it has no rule.
 
     >>> import autoflow as af
@@ -73,7 +74,7 @@ def is_ours(rule: Any) -> bool:
     return str(getattr(rule.function, "__module__", "numpy")).partition(".")[0] in ("numpy", "autoflow")
 
 
-def mention_sum(text: str, record: Any, slot: int) -> str:
+def mention_sum(text: str, record: Record, slot: int) -> str:
     """The rule of an operand that was broadcast: its contribution is summed."""
     if text in ("", "0") or not record.rule.elementwise or record.operands[slot].shape == record.shape:
         return text
@@ -91,7 +92,7 @@ CHOICES = {  # row -> when the gradient goes to each operand
 }  # fmt: skip
 
 
-def choice(record: Any, slot: int, when: str) -> str:
+def choice(record: Record, slot: int, when: str) -> str:
     """``g where ① > ② (62 %)``: with the share that passes."""
     if record.parents[slot] is None:
         return ""
@@ -112,7 +113,7 @@ def choice(record: Any, slot: int, when: str) -> str:
 VECTORS = {(1, 1): ("g ②", "g ①"), (2, 1): ("g ⊗ ②", "①ᵀ g"), (1, 2): ("② g", "① ⊗ g")}
 
 
-def product(record: Any) -> tuple[str, ...]:
+def product(record: Record) -> tuple[str, ...]:
     """A product of matrices, vectors, or stacks of matrices."""
     x, y = shapes = [np.shape(operand) for operand in record.operands]
     if not (x and y):
@@ -125,7 +126,7 @@ def product(record: Any) -> tuple[str, ...]:
     return f"g ②ᵀ{sums[0]}", f"①ᵀ g{sums[1]}"
 
 
-def einsum(record: Any) -> tuple[str, ...]:
+def einsum(record: Record) -> tuple[str, ...]:
     """An einsum again, with the operand's letters and those of the result exchanged."""
     inputs, _, out = record.options["letters"].partition("->")
     terms, found = inputs.split(","), []
@@ -141,18 +142,18 @@ def einsum(record: Any) -> tuple[str, ...]:
     return tuple(found)
 
 
-def place_text(i: Any) -> str:
+def place_text(i: object) -> str:
     """An index in brackets."""
     return f"[{clip(index(i), 16)}]"
 
 
-def taken(record: Any) -> tuple[str, ...]:
+def taken(record: Record) -> tuple[str, ...]:
     """A part of an array."""
     i = record.options["i"]
     return (f"g at {place_text(i)}, else 0" if is_basic(i) else f"g added at {place_text(i)}",)
 
 
-def put(record: Any) -> tuple[str, ...]:
+def put(record: Record) -> tuple[str, ...]:
     """A part of an array that was written."""
     i, y = record.options["i"], record.operands[1]
     times = math.prod(np.empty(record.shape)[i].shape) // max(1, math.prod(np.shape(y))) if is_basic(i) else 0
@@ -160,7 +161,7 @@ def put(record: Any) -> tuple[str, ...]:
     return f"g, 0 at {place_text(i)}", f"g{place_text(i)}{summed}" if times else ""
 
 
-def joined(record: Any) -> tuple[str, ...]:
+def joined(record: Record) -> tuple[str, ...]:
     """A part of what arrays were joined to."""
     axis = record.options["axis"]
     if axis is None:
@@ -172,14 +173,14 @@ def joined(record: Any) -> tuple[str, ...]:
     return tuple([f"g[{before}{a}:{b}]" for a, b in pairwise(places)])
 
 
-def largest(record: Any) -> tuple[str, ...]:
+def largest(record: Record) -> tuple[str, ...]:
     """Where the maxima are."""
     units = np.asarray(record(np.ones(record.shape, record.dtype))[0])
     usual = record.options["initial"] is None and record.options["where"] is None
     return ("g where ① = ●" + ", shared" * bool(((units > 0) & (units < 1)).any()) if usual else "",)
 
 
-def spread(record: Any) -> tuple[str, ...]:
+def spread(record: Record) -> tuple[str, ...]:
     """Each element of a sum has the same part in it."""
     if record.options.get("where") is not None:
         return ("",)
@@ -187,7 +188,7 @@ def spread(record: Any) -> tuple[str, ...]:
     return (f"g / {count}, stretched" if record.rule.name == "mean" else "g, stretched",)
 
 
-def turned(record: Any) -> tuple[str, ...]:
+def turned(record: Record) -> tuple[str, ...]:
     """Axes in another order."""
     rank, axes = len(record.shape), record.options.get("axes")
     return ("gᵀ" if rank == 2 and not axes else "g, moved back" if rank > 1 else "g",)
@@ -207,7 +208,7 @@ WORDS: dict[str, Callable[[Any], tuple[str, ...]]] = {
 # ---------------------------------------------------------------- formulas, from the derivative itself
 
 
-def derived(record: Any) -> tuple[str, ...]:
+def derived(record: Record) -> tuple[str, ...]:
     """The derivative as a text, with signs for the operands; each row is run once for each kind of call."""
     shapes, flows = [np.shape(x) for x in record.operands], [parent is not None for parent in record.parents]
     if len(shapes) > len(CIRCLED):
@@ -220,7 +221,7 @@ def derived(record: Any) -> tuple[str, ...]:
     return KNOWN[key]
 
 
-def derive_rules(record: Any) -> tuple[str, ...]:
+def derive_rules(record: Record) -> tuple[str, ...]:
     """The rules; nothing for an operand whose rule depends on the values."""
     operands = [Term(sign) for sign in CIRCLED[: len(record.parents)]]
     number, titles = local_is_a_number(record), Titles()
@@ -234,7 +235,7 @@ def derive_rules(record: Any) -> tuple[str, ...]:
     return tuple([row[0] if len(set(row)) == 1 else "" for row in zip(*texts, strict=True)])
 
 
-def sample_operands(record: Any, pair: tuple[float, float]) -> list[Any]:
+def sample_operands(record: Record, pair: tuple[float, float]) -> list[Any]:
     """Numbers for the operands; plain numbers keep theirs."""
     values = []
     for slot, (x, parent) in enumerate(zip(record.operands, record.parents, strict=True)):

@@ -127,14 +127,14 @@ class Why:
         rows.append(f"&{equal} {number_text(self.total, whole).text}")
         return "\\begin{aligned}\n" + " \\\\\n".join(rows) + "\n\\end{aligned}"
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         """What notebooks show."""
         return {"text/plain": str(self), "text/latex": f"$\\displaystyle {self.to_latex()}$"}
 
     __repr__ = __str__
 
 
-def why(x: Any, node: Any, *, paths: int = 8) -> Why:
+def why(x: object, node: object, *, paths: int = 8) -> Why:
     """The derivative of ``node`` with respect to ``x`` as a sum over paths, and how the sum is factored.
 
     node : the output; of an array the sum of its elements, as in ``backward()``.
@@ -192,7 +192,7 @@ def why(x: Any, node: Any, *, paths: int = 8) -> Why:
     )  # fmt: skip
 
 
-def check_record(x: Any, what: str) -> Any:
+def check_record(x: object, what: str) -> Any:
     """The record of an operation, a live Variable itself."""
     if not isinstance(x, Node):
         raise lost(f"{what} is a node; {type(x).__name__} {str(x)[:60]} has no history")

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ...base.types import Array as Array
+from ...base.types import Array as Array, DTypeLike
 
 # ---------------------------------------------------------------- numbers: what a picture needs of an array
 
@@ -41,20 +41,21 @@ class Image:
     range: tuple[int, int]  # the ends of its scale: zero, where all numbers have the other sign
 
 
-def image_of(array: Any) -> Image | None:
+def image_of(array: object) -> Image | None:
     """The image of a matrix with at least four rows and columns, in which something is not zero; else None.
 
     >>> image_of(np.diag([1.0, 2.0, 3.0, -6.0])).levels[3]
     (0, 0, 0, -6)
     """
-    fits = isinstance(array, np.ndarray) and array.ndim == 2 and array.dtype.kind in "fiub"
-    if not fits or min(array.shape) < LEAST_SIDE:
+    if not isinstance(array, np.ndarray) or array.dtype.kind not in "fiub":
+        return None
+    if array.ndim != 2 or min(array.shape) < LEAST_SIDE:
         return None
     finite = np.isfinite(array)
     wide = np.where(finite, array, 0).astype(np.float64)
     starts = [np.arange(0, n, -(-n // MOST_SIDE)) for n in array.shape]
 
-    def reduce(f: Any, x: Any) -> Any:
+    def reduce(f: np.ufunc, x: Array) -> Any:
         return f.reduceat(f.reduceat(x, starts[0], axis=0), starts[1], axis=1)
 
     high, low = reduce(np.maximum, wide), reduce(np.minimum, wide)
@@ -117,7 +118,7 @@ class Numbers:
             return "no finite value" if self.nans or self.infinite else "not numbers"
         return f"{number(self.mean, digits)} ± {number(self.sd or 0.0, digits)}"
 
-    def word(self, v: Any, digits: int) -> str:
+    def word(self, v: float, digits: int) -> str:
         """One of its elements."""
         return NOISE if self.noise and 0 < abs(v) <= self.noise else number(v, digits)
 
@@ -154,7 +155,7 @@ class Placeholder(Numbers):
         return self.words
 
 
-def numbers(array: Array | None, shape: tuple[int, ...] = (), dtype: Any = "float64") -> Numbers:
+def numbers(array: Array | None, shape: tuple[int, ...] = (), dtype: DTypeLike = "float64") -> Numbers:
     """The summary of ``array``; ``shape`` and ``dtype`` describe an array that was not kept (None)."""
     if array is None:
         return Numbers(tuple(shape), str(dtype))
@@ -221,7 +222,7 @@ def number(v: float | complex, digits: int | None) -> str:
     return (mantissa + more + (e + str(int(exponent)) if e else "")).replace("-", "−")
 
 
-def pythons(x: Any) -> Any:
+def pythons(x: object) -> Any:
     """One of NumPy's numbers as Python's; anything else itself.
 
     >>> pythons(np.float32(0.1)), pythons(np.array(True)), pythons(None)

@@ -29,7 +29,8 @@ from ...backprop.engine import topological
 from ...base.errors import StaleValueError
 from ...base.groups import grouped
 from ...base.modes import modes
-from ...nodes.nodes import Array, Node, Variable
+from ...nodes.nodes import Array, Holder, Node, Variable
+from ...nodes.records import Record
 from ...nodes.versions import FreedArray, owner_of, writer_since
 from ...program.boxes import Boxes
 from ...program.names import BASES
@@ -55,7 +56,7 @@ class Flow:
     times: int = 0  # the multiple of this gradient that it is; 0 if it is not one
 
 
-def flows(order: Sequence[Any], outputs: Sequence[Any], rows: int) -> dict[Any, Flow]:
+def flows(order: Sequence[Any], outputs: Sequence[Holder], rows: int) -> dict[Any, Flow]:
     """The flow of each record and Variable in ``order``, which begins at the outputs and names consumers first.
 
     ``order`` may be cut short anywhere: all consumers of what is in it are in it too, so every sum is complete.
@@ -120,7 +121,7 @@ def summary(g: Array) -> Numbers:
     return numbers(found[0]) if len(found) == 1 else numbers(np.concatenate([np.ravel(part) for part in found]))
 
 
-def total(parts: Sequence[Array], record: Any) -> Array:
+def total(parts: Sequence[Array], record: Holder) -> Array:
     """The sum of what arrived, in the dtype of the node. Half precision is added in single precision."""
     if not parts:
         return np.zeros(record.shape, record.dtype)
@@ -132,7 +133,7 @@ def total(parts: Sequence[Array], record: Any) -> Array:
         return np.asarray(g, record.dtype) if isinstance(g, (np.ndarray, np.generic)) else g
 
 
-def local(record: Any, g: Array, sent: tuple[Numbers | None, ...], rows: int) -> tuple[Numbers | None, ...]:
+def local(record: Record, g: Array, sent: tuple[Numbers | None, ...], rows: int) -> tuple[Numbers | None, ...]:
     """dz/dx for each operand where both are real numbers: the contribution sent back is g times it."""
     if record.shape != () or record.dtype.kind == "c":
         return (None,) * len(sent)
@@ -140,7 +141,7 @@ def local(record: Any, g: Array, sent: tuple[Numbers | None, ...], rows: int) ->
     return tuple([u if u is not None and u.scalar else None for u in units])
 
 
-def stored_gradient(leaf: Any, g: Array) -> dict[str, Any]:
+def stored_gradient(leaf: Variable, g: Array) -> dict[str, Any]:
     """The content of a Variable's ``.grad``, if it is not from this pass alone: ``{"kept": ..., "times": 2}``."""
     kept = leaf.grad
     if kept is None or tuple(kept.shape) != tuple(g.shape):
@@ -195,7 +196,7 @@ class Walk:
         self.ids: dict[Any, int] = {}
         self.called: dict[Any, str] = {}  # plain operands, by their places
 
-    def keep(self, around: Any, radius: int) -> None:
+    def keep(self, around: object, radius: int) -> None:
         """Show only what is near to ``around``."""
         center = record_in(around, self.everything, "around")
         users = grouped([(parent, r) for r in self.everything for parent in r.parents])
@@ -206,7 +207,7 @@ class Walk:
         self.shown = [r for r in self.everything if r in near]
         self.hidden = len(self.everything) - len(self.shown)
 
-    def faded(self, highlight: Any) -> tuple[int, ...]:
+    def faded(self, highlight: object) -> tuple[int, ...]:
         """The ids of all nodes that are on no way from ``highlight`` to an output."""
         on_way = uses_of(record_in(highlight, self.everything, "highlight"), self.everything)
         lit = {self.ids[id(r)] for r in on_way if id(r) in self.ids}
@@ -282,7 +283,7 @@ class Walk:
         self.told = {k: self.boxes.note(box) for box, k in self.entered.items() if box[0] != "scope"}
         self.objects = {k: self.boxes.boxes[box].path for box, k in self.entered.items()}
 
-    def operand_key(self, record: Any, slot: int, x: Any) -> tuple[tuple[Any, int], Any]:
+    def operand_key(self, record: Record, slot: int, x: object) -> tuple[tuple[Any, int], Any]:
         """The key of a plain operand, and its value. Equal arrays of one name are one card."""
         value = as_it_was(x, record)
         name = self.titles.program.operand(record, slot) if value is x and getattr(x, "shape", ()) != () else None
@@ -319,11 +320,11 @@ class Walk:
             kept=self.kept.get(id(x), 0),
         )  # fmt: skip
 
-    def with_image(self, value: Numbers, x: Any) -> Numbers:
+    def with_image(self, value: Numbers, x: object) -> Numbers:
         """The numbers of a value with its image, in pictures that may have room for one."""
         return replace(value, image=image_of(x)) if len(self.shown) <= FEW else value
 
-    def equals(self, record: Any) -> int | None:
+    def equals(self, record: Record) -> int | None:
         """The id of the node that a record is 1 times of."""
         slot = self.titles.times_one(record) if record.parents else None
         return None if slot is None else self.ids.get(id(record.parents[slot]))
@@ -336,9 +337,8 @@ class Walk:
         """One of them."""
         title = self.titles.of(c.source) if c.recorded else clip(f"{c.word}({self.titles.of(c.source)})", TITLE)
         return Several(
-            c.word, title, self.ids[id(c.source)] if c.recorded else None,
-            tuple([self.ids[id(r)] for r in c.results]), tuple([self.ids[id(r)] for r in c.inside]),
-            None if c.recorded else self.ids[id(c.source)],
+            c.word, title, self.ids[id(c.source)] if c.recorded else None, tuple([self.ids[id(r)] for r in c.results]),
+            tuple([self.ids[id(r)] for r in c.inside]), None if c.recorded else self.ids[id(c.source)],
         )  # fmt: skip
 
     def notes(self, x: Any, kind: str, value: Numbers, flow: Flow | None) -> list[str]:
@@ -365,13 +365,13 @@ class Walk:
         uses = grouped([(id(parent), record.number) for record in self.order for parent in record.parents])
         return {parent: min(numbers) for parent, numbers in uses.items()}
 
-    def plain(self, place: tuple[int, int], x: Any) -> Vertex:
+    def plain(self, place: tuple[int, int], x: object) -> Vertex:
         """An operand that is not a node: a number, an array, or shape and dtype of one that was freed."""
         value = numbers(x.reference(), x.shape, x.dtype) if isinstance(x, FreedArray) else numbers(x)
         value = self.with_image(value, x)
         return Vertex(self.ids[place], "Constant", self.called[place], "", "Constant", value, notes=("no gradient",))
 
-    def operand(self, record: Any, slot: int, x: Any) -> Operand:
+    def operand(self, record: Record, slot: int, x: Any) -> Operand:
         """A row of a record's card."""
         flows = record.parents[slot] is not None
         source = self.ids.get(key(x if flows or isinstance(x, Node) else self.operand_key(record, slot, x)[0]))
@@ -388,11 +388,10 @@ class Walk:
         return Operand(slot, self.titles.of_operand(record, slot), source, flows, local, sent, note)
 
 
-def as_it_was(x: Any, record: Any) -> Any:
+def as_it_was(x: Any, record: Record) -> Any:
     """A plain operand; only shape and dtype if the array has been written into, by the operation or later."""
     value = x.reference() if isinstance(x, FreedArray) else x
-    is_written = writer_since(value, record.number - 1)
-    return FreedArray(np.broadcast_to(np.empty((), x.dtype), x.shape)) if is_written else x
+    return FreedArray(np.broadcast_to(np.empty((), x.dtype), x.shape)) if writer_since(value, record.number - 1) else x
 
 
 def kept_bytes(order: Iterable[Any]) -> dict[int, int]:
@@ -429,19 +428,19 @@ def references_of_one() -> int:
 ALONE = references_of_one()
 
 
-def key(x: Any) -> Any:
+def key(x: object) -> tuple[int, int] | int:
     """The key of a node of the picture: the object or, for a plain operand, its place."""
     return x if type(x) is tuple else id(x)
 
 
-def identity_of(node: Any) -> Any:
+def identity_of(node: Node) -> Holder | None:
     """The key of a node in the walk: its record, a live Variable itself, None where nothing flows."""
     if isinstance(node, Variable):
         return node if node.requires_grad else None
     return node.grad_fn
 
 
-def record_in(node: Any, everything: Sequence[Any], argument: str) -> Any:
+def record_in(node: object, everything: Sequence[Any], argument: str) -> Holder:
     """The record of a node that must be in the graph."""
     record = identity_of(node) if isinstance(node, Node) else None
     if record is None or not any([record is r for r in everything]):
@@ -449,7 +448,7 @@ def record_in(node: Any, everything: Sequence[Any], argument: str) -> Any:
     return record
 
 
-def uses_of(record: Any, order: Sequence[Any]) -> set[Any]:
+def uses_of(record: Holder, order: Sequence[Holder]) -> set[Holder]:
     """A record, and all in ``order``, consumers first, that were computed from it."""
     found = {record}
     for r in reversed(order):

@@ -36,6 +36,7 @@ import numpy as np
 
 from ...base.groups import grouped
 from ...nodes.nodes import Constant, Node
+from ...nodes.records import Record
 from ...nodes.versions import FreedArray
 from ...program.names import Naming, space_of
 from ...program.places import is_passed, variables_of
@@ -48,7 +49,7 @@ from .style import clean, clip
 LOOKED = 100_000  # elements of an array that are compared with 1
 
 
-def other_factor(record: Any) -> int | None:
+def other_factor(record: Record) -> int | None:
     """The operand that ``record`` is equal to, as it is that times 1; None if it is something else.
 
     >>> import autoflow as af
@@ -93,7 +94,7 @@ class Call:
     recorded: bool = True  # has the call a record of its own?
 
 
-def packed_place(record: Any) -> tuple[Any, int, int] | None:
+def packed_place(record: Record) -> tuple[Record, int, int] | None:
     """The call, the place and the axes of the result that ``record`` cuts out of all packed ones; None if it does
     not."""
     call = record.parents[0] if record.rule.name == "getitem" else None
@@ -107,7 +108,7 @@ def packed_place(record: Any) -> tuple[Any, int, int] | None:
     return None if place is None else (call, place, axes[place])
 
 
-def result_place(record: Any) -> tuple[Any, int] | None:
+def result_place(record: Record) -> tuple[Record, int] | None:
     """The call that ``record`` is a result of, and which one it is; None if it is not one.
 
     >>> import autoflow as af, numpy as np
@@ -219,14 +220,14 @@ class Titles:
         self.arrays: dict[str, list[Any]] = {}  # plain arrays by name
         self.outputs: set[int] = set()  # ids of records that are shown as they are
 
-    def place_of_array(self, name: str, x: Any) -> int:
+    def place_of_array(self, name: str, x: object) -> int:
         """Which of the plain arrays of that name it is, or is equal to."""
         known = self.arrays.setdefault(name, [])
         alike = [k for k, y in enumerate(known) if y is x or is_same(x, y)]
         known += [] if alike else [x]
         return [*alike, len(known) - 1][0]
 
-    def add(self, record: Any) -> None:
+    def add(self, record: Record) -> None:
         """Find the title of a record whose operands have theirs."""
         for slot, x in enumerate(record.operands):
             if isinstance(x, Constant) and x.shape and self.name(x) is None and id(x) not in self.known:
@@ -259,7 +260,7 @@ class Titles:
         if found is None or is_cut(found):
             self.long.add(id(record))
 
-    def is_of_others(self, record: Any) -> bool:
+    def is_of_others(self, record: Record) -> bool:
         """Has its expression in the program a name that another node of the picture has? A function calls something of
         its own ``x``, say."""
         for slot, x in enumerate(record.operands):
@@ -269,7 +270,7 @@ class Titles:
                 return True
         return False
 
-    def is_clear(self, record: Any) -> bool:
+    def is_clear(self, record: Record) -> bool:
         """Is each name in its expression that of one node? In ``f(a) - f(b)`` a variable of f would be that of two, and
         outside of f nobody knows which of them it is."""
         pairs: list[tuple[str, Any]] = []
@@ -282,25 +283,25 @@ class Titles:
         is_here = [space is None or space == space_of(record.place, name) for name, (_, space) in pairs]
         return len({*pairs}) == len(found) and all(is_here)
 
-    def times_one(self, record: Any) -> int | None:
+    def times_one(self, record: Record) -> int | None:
         """The operand that ``record`` is 1 times of, if none of all this has a name: such a product is not shown."""
         slot = None if id(record) in self.outputs or self.name(record) is not None else other_factor(record)
         return None if slot is None or self.name_of_operand(record, 1 - slot) is not None else slot
 
-    def of(self, x: Any) -> str:
+    def of(self, x: object) -> str:
         """The title of a record, a leaf or a plain value."""
         return clip(clean(self.term(x)), TITLE) or "(no name)"
 
-    def of_operand(self, record: Any, slot: int) -> str:
+    def of_operand(self, record: Record, slot: int) -> str:
         """The title of an operand."""
         return clip(clean(self.operand_term(record, slot)), TITLE) or "(no name)"
 
-    def operand_term(self, record: Any, slot: int) -> str:
+    def operand_term(self, record: Record, slot: int) -> str:
         """The same as a part of an expression."""
         text = self.name_of_operand(record, slot) if record.parents[slot] is None else None
         return self.term(record.operands[slot]) if text is None else text
 
-    def name_of_operand(self, record: Any, slot: int) -> str | None:
+    def name_of_operand(self, record: Record, slot: int) -> str | None:
         """The name of an operand to which nothing flows: its own, or for an array the expression where it is used, if
         that is short."""
         x: Any = record.operands[slot]
@@ -313,7 +314,7 @@ class Titles:
             found = text if 0 < len(text) <= LONGEST else None
         return found
 
-    def index_of(self, record: Any) -> str:
+    def index_of(self, record: Record) -> str:
         """What is in the brackets of ``x[i]``: its values; of arrays their names."""
         found, place = self.program.expression(record), index(record.options["i"])
         is_item = found is not None and isinstance(found.node, ast.Subscript) and "array" in place
@@ -345,7 +346,7 @@ class Titles:
                 self.given[id(x)] = self.program.name(x) or self.variables.get(id(x))
         return self.given[id(x)]
 
-    def expression(self, record: Any, brief: int = 0) -> str | None:
+    def expression(self, record: Record, brief: int = 0) -> str | None:
         """How it was computed, if that is short: ``sin(a2)``. ``brief``: with … for operands longer than that."""
         name, operands = record.rule.name, record.operands
         given = [x is not None for x in operands]  # a bound that np.clip was not given is written if it must be
@@ -390,8 +391,7 @@ def as_title(text: str) -> str:
     except SyntaxError:
         return text
     spaced = spaced if '"' in spaced else re.sub(r"(?<=\de[-+])0", "", spaced)
-    tight = re.sub(r" (\*\*?|//?) ", r"\1", spaced)
-    return re.sub(rf"(?<![\w.])({'|'.join(MODULES)})\.(?:\w+\.)*(?=\w+\()", "", tight)
+    return re.sub(rf"(?<![\w.])({'|'.join(MODULES)})\.(?:\w+\.)*(?=\w+\()", "", re.sub(r" (\*\*?|//?) ", r"\1", spaced))
 
 
 def _parenthesise(text: str, strength: int, place: int, name: str) -> str:
@@ -452,7 +452,7 @@ def is_same(a: Any, b: Any) -> bool:
     return x is not None and (x is y or (alike and np.array_equal(x, y, equal_nan=x.dtype.kind in "fc")))
 
 
-def literal(x: Any) -> str:
+def literal(x: object) -> str:
     """A plain value as a title: ``2``, ``0.5``, ``array``."""
     if isinstance(x, FreedArray) or getattr(x, "shape", ()) != ():
         return "array"
@@ -460,7 +460,7 @@ def literal(x: Any) -> str:
     return number(x, None).replace("−", "-") if isinstance(x, (float, int, complex)) else str(x)
 
 
-def options(record: Any) -> list[str]:
+def options(record: Record) -> list[str]:
     """The arguments that are not operands, where they differ from their defaults: ``["axis=0"]``.
 
     Those whose name begins with _ are for the backward pass alone (see ``extending/function.py``).
@@ -470,11 +470,11 @@ def options(record: Any) -> list[str]:
     return [f"{k}={brief(v)}" for k, v in shown.items() if not _same(v, defaults.get(k))]
 
 
-def _same(a: Any, b: Any) -> bool:
+def _same(a: object, b: object) -> bool:
     return a is b or (type(a) is type(b) and not hasattr(a, "shape") and bool(a == b))
 
 
-def brief(x: Any) -> str:
+def brief(x: object) -> str:
     """An option in a few characters."""
     if hasattr(x, "shape") and x.shape:
         return "array"
@@ -483,7 +483,7 @@ def brief(x: Any) -> str:
     return clip(clean(x), 24)
 
 
-def index(i: Any, say: Callable[[Any], str] = brief) -> str:
+def index(i: object, say: Callable[[Any], str] = brief) -> str:
     """What is in the brackets of ``x[i]``, as text.
 
     >>> index((slice(1, None), 0)), index(...)
@@ -497,7 +497,7 @@ def index(i: Any, say: Callable[[Any], str] = brief) -> str:
     return "..." if i is Ellipsis else say(i)
 
 
-def word(record: Any) -> str:
+def word(record: Record) -> str:
     """The operation in words: ``multiply``; ``sum, axis=0``; ``getitem [1:]``."""
     if record.rule.name in ("getitem", "setitem"):
         return clip(f"{record.rule.name} [{index(record.options['i'])}]", 30)

@@ -217,8 +217,7 @@ def end(graph: GraphData) -> Step:
     found = [f"{gradient_name(graph, v)} = {amount_text(v.gradient, graph)}" for v in graph.nodes
              if v.kind == "Variable" and v.gradient]  # fmt: skip
     boxes = any([v.fold and v.fold.variables for v in graph.nodes])
-    none = "all Variables are in folded boxes" if boxes else "no Variable is drawn"
-    return Step(0, "end", listed(found) or none)
+    return Step(0, "end", listed(found) or ("all Variables are in folded boxes" if boxes else "no Variable is drawn"))
 
 
 Receiver = tuple[int | None, int | None]  # a node, and which of its results if it has several
@@ -261,13 +260,13 @@ class Sums:
         return Product(row.slot, row.source, row.title, row.local, row.sent, place, several, so_far, row.result)
 
 
-def array(x: Numbers) -> Any:
+def array(x: Numbers) -> np.ndarray | None:
     """The numbers as an array, if few enough that all are kept. Half precision is added in single precision."""
     dtype = "float32" if x.dtype == "float16" else x.dtype
     return None if x.elements is None else np.array(x.elements, dtype).reshape(x.shape)
 
 
-def plus(total: Any, x: Numbers) -> Any:
+def plus(total: object, x: Numbers) -> Any:
     """A sum; None if a part is unknown."""
     part = array(x)
     with np.errstate(all="ignore"):

@@ -52,7 +52,7 @@ from .listing import Listing
 OTHERS = 2  # wrong formulas beside the right one
 
 
-def answer_of(x: Numbers | None) -> Any:
+def answer_of(x: Numbers | None) -> float | dict[str, list[float]] | None:
     """A number, or the entries of a small array; None if it is unknown or cannot be typed.
 
     >>> from autoflow.pictures.model.data import numbers
@@ -274,7 +274,7 @@ def html_table(rows: Sequence[Sequence[str]], math: int = -1) -> str:
     return f"<table>{''.join([f'<tr>{line}</tr>' for line in cells])}</table>"
 
 
-def attribute(data: Any) -> str:
+def attribute(data: object) -> str:
     """JSON for an attribute in apostrophes; if it is long, compressed and in letters that need no escapes.
 
     >>> attribute({"name": "</a> 'b'"})

@@ -11,14 +11,15 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from ...base.columns import aligned
 from ...base.modes import modes
+from ...base.types import ByName
 from ..folding.results import tidy
 from ..model.data import GraphData
 from ..model.steps import Step, steps_of
@@ -30,6 +31,7 @@ from .html import PLAIN, RULE, fragment, html_table, image, page, step_rows
 
 # ---------------------------------------------------------------- cells for places that run no scripts
 
+Kinds: TypeAlias = Collection[str] | None  # of output: those that are wanted, or not wanted
 INCH = 0.0254  # metres, in which a PNG counts
 SCREEN = 96  # pixels per inch, as pages count
 SECONDS = 1.4  # for a step of a film, as a page plays it
@@ -103,13 +105,13 @@ class Stepper:
         """The whole page; with ``full=False`` the content of its body, for a page of your own."""
         return page(self.graph, start=0) if full else fragment(self.graph, start=0)
 
-    def save(self, path: Any, *, seconds: float = SECONDS) -> Path:
+    def save(self, path: str | os.PathLike[str], *, seconds: float = SECONDS) -> Path:
         """Write the page (.html), the lines (.txt), a film (.gif, .mp4) that shows each step for some ``seconds``, or
         the picture in another format. Returns the path. Errors: those of :meth:`~..walk.Graph.save`."""
         writers = {".html": lambda _: self.to_html(), ".txt": lambda _: f"{self.to_text()}\n"}
         return save(self.graph, path, writers=writers, seconds=seconds)
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+    def _repr_mimebundle_(self, include: Kinds = None, exclude: Kinds = None) -> dict[str, Any]:
         """What notebooks show."""
         return bundle(self, include, exclude, self.graph)
 
@@ -187,7 +189,7 @@ def by_pygraphviz(graph: GraphData, form: str) -> bytes | None:
 # ---------------------------------------------------------------- what IPython shows
 
 
-def bundle(shown: Any, include: Any = None, exclude: Any = None, picture: GraphData | None = None) -> dict[str, Any]:
+def bundle(shown: Any, include: Kinds = None, exclude: Kinds = None, picture: GraphData | None = None) -> ByName:
     """What IPython shows of an object with a ``picture`` (None: it is one): its HTML for notebooks, text for terminals.
 
     Under ``af.options.static`` a PNG instead of HTML, for places that show none: the viewers of GitHub, PDF. An SVG
@@ -206,7 +208,7 @@ def bundle(shown: Any, include: Any = None, exclude: Any = None, picture: GraphD
 
 
 def make_bundle(
-    makers: Mapping[str, Callable[[], Any]], include: Any, exclude: Any, failed: str = ""
+    makers: Mapping[str, Callable[[], Any]], include: Kinds, exclude: Kinds, failed: str = ""
 ) -> dict[str, Any]:  # fmt: skip
     """The forms that IPython wants, as far as they can be made. An exception would print a traceback into the page, so
     none is raised: ``failed``, with the name of the error for %s, replaces a text."""
@@ -220,7 +222,7 @@ def make_bundle(
     return answer
 
 
-def wanted_kinds(kinds: Iterable[str], include: Any = None, exclude: Any = None) -> list[str]:
+def wanted_kinds(kinds: Iterable[str], include: Kinds = None, exclude: Kinds = None) -> list[str]:
     """The requested kinds of output; IPython in a terminal wants text only."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     asked = include or getattr(getattr(shell, "display_formatter", None), "active_types", None)
@@ -257,7 +259,7 @@ class MovingPage:
         target.write_text(self.to_html(), encoding="utf-8")
         return target
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
+    def _repr_mimebundle_(self, include: Kinds = None, exclude: Kinds = None) -> Any:
         """What notebooks show: a page, a widget, or a picture and advice. Never an exception."""
         if modes().static:  # nothing moves there
             return bundle(self.picture, include, exclude)
@@ -273,7 +275,7 @@ class MovingPage:
         return make_bundle(makers, include, exclude, f"{self.what}, which cannot be shown: %s")
 
 
-def widget_class(name: str, script: str, **traits: str) -> Any:
+def widget_class(name: str, script: str, **traits: str) -> type:
     """A class of widgets that run this script. ``traits``: what Python and the page both see, and its kind for
     traitlets. (anywidget is imported only here: it is the extra ``widget``.)"""
     import anywidget

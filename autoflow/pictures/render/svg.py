@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from dataclasses import fields
-from typing import Any
 from xml.sax.saxutils import escape
 
 from ..folding import views
@@ -100,7 +99,7 @@ def element(item: Item) -> str:
     return f"<{start}/>" if inside is None else f"<{start}>{escape(inside)}</{tag_of(item)}>"
 
 
-def text_of(value: Any, between: str = ",") -> str:
+def text_of(value: object, between: str = ",") -> str:
     """Numbers as short as they are exact: a display list has few digits. Points, and commands with their numbers."""
     if not isinstance(value, tuple):
         return str(value).removesuffix(".0")

@@ -186,7 +186,7 @@ def to_json(graph: GraphData) -> str:
     return safe_json(_plain(data), indent=1) + "\n"
 
 
-def safe_json(data: Any, indent: int | None = None) -> str:
+def safe_json(data: object, indent: int | None = None) -> str:
     """JSON that is safe inside ``<script>``.
 
     >>> safe_json({"name": "</script>"})
@@ -199,7 +199,7 @@ def safe_json(data: Any, indent: int | None = None) -> str:
     return text
 
 
-def _plain(x: Any) -> Any:
+def _plain(x: object) -> Any:
     """JSON knows neither NaN nor complex numbers: those become text."""
     if isinstance(x, dict):
         return {k: _plain(v) for k, v in x.items()}

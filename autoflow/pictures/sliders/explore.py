@@ -15,7 +15,7 @@ in ``point``; what it did is told when the next one has come.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import cache, cached_property
 from operator import methodcaller
@@ -29,7 +29,7 @@ from ...backprop.passes import run_pass
 from ...base.errors import LostGradientError
 from ...base.modes import listening
 from ...forward.replay import record_again, replay_node
-from ...nodes.nodes import Constant, Node, Operation, Variable
+from ...nodes.nodes import AnyFunction, ByName, Constant, Node, Operation, Variable
 from ..model.data import FEW_NUMBERS
 from ..model.names import titles_of
 from ..model.style import clean, clip
@@ -49,7 +49,7 @@ class Explorer(MovingPage):
 
     what = "sliders"
 
-    def __init__(self, root: Any, inputs: dict[Any, Slider], reason: str | None, f: Any = None) -> None:
+    def __init__(self, root: Node, inputs: dict[Any, Slider], reason: str | None, f: Any = None) -> None:
         self.root, self.inputs, self.reason, self.f = root, inputs, reason, f
         self.picture = graph(root, gradients=True)
 
@@ -102,7 +102,7 @@ class Explorer(MovingPage):
         return picture_of(self, root_at(self, values)[0])
 
 
-def picture_of(page: Explorer, root: Any) -> Graph:
+def picture_of(page: Explorer, root: Node) -> Graph:
     """The picture of the output at other values."""
     return graph(root, gradients=True, theme=page.picture.look.theme)
 
@@ -132,7 +132,7 @@ def explore(f: Any, /, **ranges: Any) -> Explorer:
     return of_node(f, ranges) if isinstance(f, Node) else of_function(f, ranges)
 
 
-def of_node(root: Any, ranges: dict[str, Any]) -> Explorer:
+def of_node(root: Node, ranges: dict[str, Any]) -> Explorer:
     """Sliders for the Variables of a recorded graph."""
     if not isinstance(root, Operation):
         raise LostGradientError(f"{root.name} was not computed from Variables: there is nothing to move")
@@ -146,7 +146,7 @@ def of_node(root: Any, ranges: dict[str, Any]) -> Explorer:
     return Explorer(root, inputs, why_unsuited(root))
 
 
-def of_function(f: Callable[..., Any], ranges: dict[str, Any]) -> Explorer:
+def of_function(f: AnyFunction, ranges: dict[str, Any]) -> Explorer:
     """Sliders for the arguments of a function."""
     if not callable(f):
         raise LostGradientError(f"explore takes a function or a node, not {type(f).__name__} {clip(repr(f), 60)}")
@@ -160,13 +160,13 @@ def of_function(f: Callable[..., Any], ranges: dict[str, Any]) -> Explorer:
     return Explorer(root, inputs, why_unsuited(root) or has_branches(f, root, inputs, variables), (f, variables))
 
 
-def output_of(f: Callable[..., Any], variables: dict[str, Any]) -> Any:
+def output_of(f: AnyFunction, variables: ByName) -> Node:
     """The result of f, named like f unless it has a name. (A lambda has no name.) An input that is given back, as by
     ``max(x, 0)``, gets an operation. A ``while`` in f may end for some inputs and not for others: that is a
     TimeoutError, at the next operation."""
     end = process_time() + LONGEST
 
-    def check_time(_: Any) -> None:
+    def check_time(_: object) -> None:
         if process_time() > end:
             raise TimeoutError(f"not over after {LONGEST:g} s. Is there a loop that does not end?")
 
@@ -180,7 +180,7 @@ def output_of(f: Callable[..., Any], variables: dict[str, Any]) -> Any:
     return root
 
 
-def why_unsuited(root: Any) -> str | None:
+def why_unsuited(root: Node) -> str | None:
     """Why a page cannot compute this graph by itself; None if it can."""
     trace_row.cache_clear()  # a user's rule may have read a global name that has another value now
     order = topological(root.grad_fn)
@@ -197,7 +197,7 @@ def why_unsuited(root: Any) -> str | None:
     return None
 
 
-def has_branches(f: Any, root: Any, inputs: dict[Any, Slider], variables: dict[str, Any]) -> str | None:
+def has_branches(f: AnyFunction, root: Node, inputs: dict[Any, Slider], variables: ByName) -> str | None:
     """Does the function compute something else for other inputs (an ``if``, a comparison), or fail? Tried at the ends
     of each slider, and at a few others."""
     rng, start, known = np.random.default_rng(0), {v: s.start for v, s in inputs.items()}, variables_of(root)
@@ -275,7 +275,7 @@ def root_at(page: Explorer, values: Sequence[float]) -> tuple[Any, dict[Any, Any
     return record_again(page.root, moved)
 
 
-def point(page: Explorer, root: Any, new: dict[Any, Any], values: Sequence[float]) -> dict[str, Any]:
+def point(page: Explorer, root: Node, new: dict[Any, Any], values: Sequence[float]) -> dict[str, Any]:
     """Where the plot stands: the values, the output, and the gradient of each slider, 0 if the output does not depend
     on it. Nothing if the output is not one real number."""
     if root.shape or root.dtype.kind != "f":

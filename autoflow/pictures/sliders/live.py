@@ -24,7 +24,9 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from ...backprop.engine import topological
 from ...base.modes import modes
-from ...nodes.nodes import Node
+from ...base.types import ByName, DTypeLike, Values
+from ...nodes.nodes import Node, Variable
+from ...nodes.records import Record
 from ...program.source import taken_out
 from ...rules.arithmetic import i0_derivative
 from ...table.shapes import CLIP, functions
@@ -50,12 +52,12 @@ class Slider:
     start: float
 
 
-def variables_of(root: Any) -> list[Any]:
+def variables_of(root: Node) -> list[Variable]:
     """The Variables that a node was computed from, in the order of their creation."""
     return sorted([r for r in topological(root.grad_fn) if not r.parents], key=lambda v: v.number)
 
 
-def start_of(name: str, spec: Any) -> Any:
+def start_of(name: str, spec: Any) -> float:
     """The first value of an argument."""
     if isinstance(spec, tuple):
         return limits(name, spec)[2]
@@ -64,7 +66,7 @@ def start_of(name: str, spec: Any) -> Any:
     return spec
 
 
-def may_start(value: Any) -> bool:
+def may_start(value: np.ndarray) -> bool:
     """Can sliders begin at these numbers, and go twice as far to both sides?"""
     return bool(np.all(np.abs(value) < np.finfo(float).max / 5))
 
@@ -79,7 +81,7 @@ def slider(name: str, spec: Any, value: Any) -> Slider:
     return Slider(name, start - room, start + room, start)
 
 
-def limits(name: str, spec: tuple[Any, ...]) -> tuple[float, float, float]:
+def limits(name: str, spec: Values) -> tuple[float, float, float]:
     """``(low, high)`` or ``(low, high, start)``, checked; the start is in the middle if none is given."""
     numbers = [float(v) for v in spec if isinstance(v, (int, float, np.number)) and math.isfinite(v)]
     if len(numbers) != len(spec) or len(spec) not in (2, 3) or not 0 < numbers[1] - numbers[0] < math.inf:
@@ -127,7 +129,7 @@ def tape(page: Any) -> tuple[dict[str, Any], dict[str, str]]:
     shown: list[str | None] = []
     place: dict[Any, int] = {}
 
-    def constant(x: Any) -> int:
+    def constant(x: object) -> int:
         nodes.append([None, [], [], jsonable(x)])
         shown.append(titles.of(x) if isinstance(x, Node) and titles.name(x) else None)
         return len(nodes) - 1
@@ -156,7 +158,7 @@ def tape(page: Any) -> tuple[dict[str, Any], dict[str, str]]:
     return data, rows
 
 
-def jsonable(x: Any) -> Any:
+def jsonable(x: Any) -> float | str | bool | None:
     """A number for JSON, which has no NaN and no infinity; booleans and None as they are."""
     x = x.value if isinstance(x, Node) else x
     x = x.item() if hasattr(x, "item") else x
@@ -268,13 +270,13 @@ class Letter(NDArrayOperatorsMixin):
     def __init__(self, text: str, lines: list[str]) -> None:
         self.text, self.lines = text, lines
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **options: Any) -> Any:
+    def __array_ufunc__(self, ufunc: object, method: str, *args: object, **options: object) -> Any:
         return self.call(ufunc if method == "__call__" else None, args, options)
 
-    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
+    def __array_function__(self, function: Any, types: object, args: Any, options: Any) -> Any:
         return self.call(function, args, options)
 
-    def call(self, function: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
+    def call(self, function: Any, args: Sequence[Any], options: ByName) -> Any:
         """The function's template filled in; one of our functions without a template is traced in turn."""
         if function in KNOWN:
             return KNOWN[function]
@@ -289,7 +291,7 @@ class Letter(NDArrayOperatorsMixin):
             text = f"t{self.lines.index(text)}"
         return Letter(text, self.lines)
 
-    def astype(self, dtype: Any) -> Letter:
+    def astype(self, dtype: DTypeLike) -> Letter:
         """JavaScript adds true and false as 1 and 0."""
         return self
 
@@ -299,7 +301,7 @@ class Letter(NDArrayOperatorsMixin):
     __float__ = __int__ = __index__ = __bool__
 
 
-def literal(x: Any) -> str:
+def literal(x: object) -> str:
     """A letter or a known value in JavaScript.
 
     >>> literal(None), literal(True), literal(-2.0), literal(np.inf)
@@ -330,7 +332,7 @@ def as_javascript(rule: Any, is_absent: tuple[bool, ...] = ()) -> str | None:
 
 
 @lru_cache(1024)
-def trace_row(rule: Any, vjps: tuple[Any, ...], is_absent: tuple[bool, ...]) -> str | None:
+def trace_row(rule: Any, vjps: Values, is_absent: tuple[bool, ...]) -> str | None:
     """The same, once for all records of a rule."""
     names = [f"x{k}" for k in range(len(rule.names))]
     absent = {k for k, missing in enumerate(is_absent) if missing}
@@ -365,7 +367,7 @@ def trace_row(rule: Any, vjps: tuple[Any, ...], is_absent: tuple[bool, ...]) -> 
     return f"[{','.join(found)}]"
 
 
-def find_row(record: Any) -> tuple[str, str] | None:
+def find_row(record: Record) -> tuple[str, str] | None:
     """The name of a record's row in a page, and the row; None if the page cannot compute it."""
     rule, n = record.rule, record.rule.operands
     if not all([x is None or isinstance(x, (bool, int, float, np.generic)) for x in record.saved[n:-1]]):

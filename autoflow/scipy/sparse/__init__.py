@@ -18,7 +18,7 @@ from scipy.sparse import _sparsetools as kernels
 from ...base.errors import NoRuleError
 from ...batching.batched import open_layer, wrap_batched
 from ...batching.forms import batched
-from ...nodes.nodes import NodeRole
+from ...nodes.nodes import AnyFunction, NodeRole
 from ...rules import kernel, rule
 from ...table.indexing import put_back
 from ...table.shapes import Array
@@ -30,13 +30,13 @@ __all__ = [*CLASSES]
 
 
 @kernel
-def product(data: Array, x: Array, rows: Any = None, columns: Any = None, m: int = 0) -> Array:
+def product(data: Array, x: Array, rows: Array = None, columns: Array = None, m: int = 0) -> Array:
     """A x for a matrix given by its elements. Shapes: data, rows, columns (k,); x (n,), (n, p) -> (m,), (m, p)."""
     check_precision(data, x)
     return theirs.csr_array((data, (rows, columns)), shape=(m, x.shape[0])) @ x
 
 
-def product_data(g: Array, x: Array, rows: Any, columns: Any) -> Array:
+def product_data(g: Array, x: Array, rows: Array, columns: Array) -> Array:
     """gᵣ xᶜ, summed over the columns of x."""
     sent = g[rows] * x[columns]
     return np.sum(sent, axis=1) if sent.ndim == 2 else sent
@@ -47,7 +47,7 @@ rule(product, "data x | rows=None columns=None m=0", "A @", r"A $x", name="spars
 
 
 @batched(product)
-def product_of_batch(layer: Any, data: Any, x: Any, rows: Any = None, columns: Any = None, m: int = 0) -> Any:
+def product_of_batch(layer: Any, data: Any, x: Any, rows: Any = None, columns: Any = None, m: int = 0) -> Array:
     """Vectors become the columns of one matrix; with several matrices the elements are multiplied one by one."""
     (values, moves), (vectors, _) = open_layer(data, layer), open_layer(x, layer)
     if moves or np.ndim(x) == 2:
@@ -60,7 +60,7 @@ def expanded(indptr: Array) -> Array:
     return np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
 
 
-def matvec(turned: bool) -> Any:
+def matvec(turned: bool) -> AnyFunction:
     """Replaces csr_matvec and csr_matvecs, or with ``turned`` those of csc: they add to their last argument."""
 
     def run(m: int, n: int, *args: Any) -> None:
@@ -73,7 +73,7 @@ def matvec(turned: bool) -> Any:
     return run
 
 
-def moving(kernel: Any, place: int) -> Any:
+def moving(kernel: Any, place: int) -> AnyFunction:
     """Replaces a function that moves data, argument ``place``, into its last argument; SciPy's moves their numbers."""
 
     def run(*args: Any) -> Any:
@@ -119,7 +119,7 @@ def todense(m: int, n: int, indptr: Array, indices: Array, data: Array, out: Arr
     out[...] = out + np.reshape(put_back(data, (expanded(indptr), indices), (m, n)), out.shape)
 
 
-def coo_toarray(self: Any, order: Any = None, out: Any = None) -> Any:
+def coo_toarray(self: Any, order: object = None, out: object = None) -> Any:
     """The same for elements in any order, and any number of axes."""
     if out is not None:
         raise NoRuleError("a sparse matrix with nodes takes no out=: leave it out")
@@ -139,7 +139,7 @@ def submatrix(m: int, n: int, indptr: Array, indices: Array, data: Array, *ends:
     return *places, data[order]
 
 
-def with_all_elements(init: Any) -> Any:
+def with_all_elements(init: Any) -> AnyFunction:
     """From a dense node a matrix keeps all elements: one that is 0 has a derivative, too."""
 
     def run(self: Any, arg1: Any, shape: Any = None, **options: Any) -> None:
@@ -159,7 +159,7 @@ OPERATORS = {
 }  # fmt: skip
 
 
-def array_ufunc(self: Any, ufunc: np.ufunc, method: str, x: Any, y: Any = None, *others: Any, **options: Any) -> Any:
+def array_ufunc(self: Any, ufunc: np.ufunc, method: str, x: Any, y: Any = None, *others: Any, **options: object) -> Any:
     """``np.sqrt(matrix)`` calls the matrix's own method, as NumPy does for any object; and ``x * matrix`` with an array
     x comes here, for the matrix to answer."""
     if method != "__call__" or options or others or (y is not None and ufunc not in OPERATORS):
@@ -199,7 +199,7 @@ def fill(m: int, n: int, places: Array, data: Array, indptr: Array, indices: Arr
     indices[: places.size], out[: places.size] = places % n, data
 
 
-def combined(join: Any, compute: Any) -> Any:
+def combined(join: Any, compute: Any) -> AnyFunction:
     """Replaces an elementwise function of two matrices; ``join`` finds the places of the result."""
 
     def run(m: int, n: int, p: Array, i: Array, a: Array, q: Array, j: Array, b: Array, *into: Array) -> None:

@@ -18,7 +18,7 @@ from ...batching.batched import open_layer, wrap_batched
 from ...batching.forms import batched
 from ...implicit.linear import unit
 from ...rules import kernel, rule
-from ...table.shapes import Array, as_array
+from ...table.shapes import AnyFunction, Array, as_array
 from ..bodies import check_precision
 from ..mirrors import has_node, mirrored
 from ..proofs import numbers
@@ -30,7 +30,7 @@ __all__ = [*ITERATIVE, "factorized", "splu", "spsolve"]
 
 @kernel
 def sparse_solve(
-    data: Array, b: Array, rows: Any = None, columns: Any = None, method: str = "", options: Any = None
+    data: Array, b: Array, rows: Array = None, columns: Array = None, method: str = "", options: Any = None
 ) -> Array:
     """A⁻¹ b for a matrix given by its elements. Shapes: data, rows, columns (k,); b (n,) or (n, p)."""
     check_precision(data, b)
@@ -44,13 +44,13 @@ def sparse_solve(
     return z
 
 
-def solve_b(g: Array, data: Array, rows: Any, columns: Any, method: str, options: Any) -> Array:
+def solve_b(g: Array, data: Array, rows: Array, columns: Array, method: str, options: object) -> Array:
     """u, from a gradient scaled to at most 1: iterations may have an absolute tolerance."""
     size = unit(g) if method else 1
     return size * sparse_solve(data, g / size, columns, rows, method, options)
 
 
-def solve_data(g: Array, data: Array, z: Array, rows: Any, columns: Any, method: str, options: Any) -> Array:
+def solve_data(g: Array, data: Array, z: Array, rows: Array, columns: Array, method: str, options: object) -> Array:
     """−uᵣ xᶜ."""
     return -product_data(solve_b(g, data, rows, columns, method, options), z, rows, columns)
 
@@ -83,7 +83,7 @@ def elements(matrix: Any, b: Any) -> tuple[Any, Any, Any]:
     return np.reshape(matrix, -1), *np.reshape(np.indices(matrix.shape), (2, -1))
 
 
-def spsolve(A: Any, b: Any, permc_spec: Any = None, use_umfpack: bool = True) -> Any:  # noqa: N803 - SciPy's name
+def spsolve(A: Any, b: Array, permc_spec: object = None, use_umfpack: bool = True) -> Any:  # noqa: N803 - SciPy's name
     """The x with A x = b, for a sparse A and one or several b.
 
     >>> import autoflow as af
@@ -99,10 +99,10 @@ def spsolve(A: Any, b: Any, permc_spec: Any = None, use_umfpack: bool = True) ->
     return np.ravel(z) if z.shape[1:] == (1,) else z  # as SciPy's
 
 
-def iterative(name: str) -> Callable[..., Any]:
+def iterative(name: str) -> AnyFunction:
     """A solver by iteration. With a node in A or b, ``x0``, ``M`` and ``callback`` are not known."""
 
-    def solve(A: Any, b: Any, **options: Any) -> tuple[Any, int]:  # noqa: N803
+    def solve(A: Array, b: Any, **options: object) -> tuple[Any, int]:  # noqa: N803
         if unknown := {"x0", "M", "callback"} & options.keys():
             raise NoRuleError(f"scipy.sparse.linalg.{name} of a node does not know {', '.join(sorted(unknown))}=")
         data, rows, columns = elements(A, b)
@@ -125,7 +125,7 @@ class Factors:
             raise NoRuleError(f"splu(A).{name} of a node has no derivative here: use solve, or numpy.linalg.slogdet")
         return getattr(self.__dict__["found"], name)
 
-    def solve(self, rhs: Any, trans: str = "N") -> Any:
+    def solve(self, rhs: Any, trans: str = "N") -> Array:
         """The x with A x = rhs; with ``trans`` "T" or "H" that of the transpose or adjoint."""
         if not has_node([self.matrix, rhs]):
             return self.found.solve(rhs, trans)
@@ -133,7 +133,7 @@ class Factors:
         return np.reshape(spsolve(matrix, rhs), np.shape(rhs))
 
 
-def splu(A: Any, *args: Any, **options: Any) -> Any:  # noqa: N803
+def splu(A: Any, *args: Any, **options: Any) -> Factors:  # noqa: N803
     """``scipy.sparse.linalg.splu``: the factors are SciPy's, and ``solve`` takes nodes."""
     return Factors(A.copy(), theirs.splu(numbers(A), *args, **options))
 

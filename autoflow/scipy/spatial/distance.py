@@ -17,7 +17,7 @@ from scipy.spatial import distance as theirs
 from ...base.errors import NoRuleError
 from ...batching.vmap import vmap
 from ...table.indexing import put_back
-from ...table.shapes import Array, as_array, as_dtype, numbers_of
+from ...table.shapes import Array, ByName, as_array, as_dtype, numbers_of
 from ..mirrors import mirrored
 
 METRICS = "braycurtis canberra chebyshev cityblock correlation cosine euclidean jensenshannon mahalanobis minkowski"
@@ -26,7 +26,7 @@ TAKES = {"minkowski": "p w", "mahalanobis": "VI", "seuclidean": "V", "jensenshan
 __all__ = ["cdist", "pdist", "squareform"]
 
 
-def of_metric(metric: Any, options: dict[str, Any]) -> Callable[[Array, Array], Array]:
+def of_metric(metric: Any, options: ByName) -> Callable[[Array, Array], Array]:
     """The distances between rows of two arrays: SciPy's function of two vectors, or the user's, mapped."""
     name = getattr(theirs._METRIC_ALIAS.get(metric), "canonical_name", metric)
     if not callable(metric):
@@ -44,7 +44,7 @@ def of_metric(metric: Any, options: dict[str, Any]) -> Callable[[Array, Array], 
     return lambda x, y: as_dtype(each(change(x), change(y)) if len(x) else x[:, 0], np.float64)
 
 
-def cdist(XA: Any, XB: Any, metric: Any = "euclidean", **options: Any) -> Any:  # noqa: N803
+def cdist(XA: Array, XB: Array, metric: object = "euclidean", **options: object) -> Array:  # noqa: N803
     """The distances from all rows of XA to all of XB. Shapes: (n, d), (m, d) -> (n, m).
 
     >>> import autoflow as af
@@ -58,7 +58,7 @@ def cdist(XA: Any, XB: Any, metric: Any = "euclidean", **options: Any) -> Any:  
     return of_metric(metric, options)(x[i], y[j]).reshape(len(x), len(y))
 
 
-def pdist(X: Any, metric: Any = "euclidean", **options: Any) -> Any:  # noqa: N803
+def pdist(X: Array, metric: object = "euclidean", **options: object) -> Array:  # noqa: N803
     """The distances between all pairs of rows, (0, 1), (0, 2) ... Shapes: (n, d) -> (n (n − 1) / 2,)."""
     x = as_array(X)
     n, _ = x.shape
@@ -66,7 +66,7 @@ def pdist(X: Any, metric: Any = "euclidean", **options: Any) -> Any:  # noqa: N8
     return of_metric(metric, options)(x[i], x[j])
 
 
-def squareform(X: Any, force: str = "no", checks: bool = True) -> Any:  # noqa: N803
+def squareform(X: Array, force: str = "no", checks: bool = True) -> Array:  # noqa: N803
     """From the distances of pairs, as of :func:`pdist`, to the symmetric matrix, and back."""
     x = np.atleast_1d(as_array(X))
     theirs.squareform(numbers_of(x), force, checks)  # it raises SciPy's own errors

@@ -50,7 +50,7 @@ class Distribution:
     _logcdf: Any = lambda self, x, *shapes: np.log(self._cdf(x, *shapes))
     _logsf: Any = lambda self, x, *shapes: np.log(self._sf(x, *shapes))
 
-    def __call__(self, *args: Any, **named: Any) -> Frozen:
+    def __call__(self, *args: object, **named: object) -> Frozen:
         """The distribution with these parameters."""
         return Frozen(self, self._bind("", args, named))
 
@@ -60,7 +60,7 @@ class Distribution:
             raise AttributeError(name)
         return getattr(self._scipys(), name)
 
-    def _scipys(self) -> Any:
+    def _scipys(self) -> Methods:
         import scipy.stats
 
         return Methods(getattr(scipy.stats, self._name), f"scipy.stats.{self._name}")
@@ -87,7 +87,7 @@ class Distribution:
         kept = (float, int, type(None))
         return tuple([v if type(v) in kept else widen(as_array(v), np.float16, "iub") for v in given])
 
-    def _as_wide(self, z: Any, loc: Any) -> Array:
+    def _as_wide(self, z: Any, loc: Array) -> Array:
         """A number of the distribution that does not move with loc, but has its shape, as in SciPy."""
         z, shape = as_array(z), np.shape(numbers_of(loc))
         return z if shape in ((), z.shape) else np.broadcast_to(z, np.broadcast_shapes(z.shape, shape))
@@ -119,7 +119,7 @@ class Frozen:
         parameters = dict(zip(self.dist._parameters, self.args, strict=True))
         return lambda *x, **named: method(self.dist, *x, **parameters, **named)
 
-    def _draws(self, size: Any = None, random_state: Any = None) -> Array:
+    def _draws(self, size: object = None, random_state: Any = None) -> Array:
         given = {} if size is None else {"size": size}
         return self.dist.rvs(*self.args[: self.dist._drawn_with], random_state=random_state, **given)
 
@@ -138,7 +138,7 @@ def chosen(inside: Array, z: Array, otherwise: Any, ok: Array) -> Array:
     return np.where(inside, z, np.where(ok, otherwise, np.nan))
 
 
-def harmless(inside: Array, z: Any, middle: float) -> Any:
+def harmless(inside: Array, z: Any, middle: float) -> Array:
     """z; outside, a number ``middle`` from which everything can be computed, so that no NaN arises."""
     if is_on_host(inside) and np.all(inside):
         return z
@@ -164,7 +164,7 @@ def with_limits(
     return chosen(inside, value, otherwise, ok)
 
 
-def has_history(*xs: Any) -> bool:
+def has_history(*xs: Array) -> bool:
     """Do gradients flow to any of these?"""
     return any([getattr(x, "requires_grad", False) is True for x in xs])
 
@@ -178,14 +178,14 @@ def refuse_history(name: str, parameters: tuple[str, ...], values: tuple[Any, ..
         )
 
 
-def draw_with_scipy(name: str, values: Iterable[Any], size: Any, random_state: Any) -> Array:
+def draw_with_scipy(name: str, values: Iterable[Any], size: object, random_state: object) -> Array:
     """SciPy's draws, which are plain. scipy.stats takes a second to load, so it is loaded here, at the first draw."""
     import scipy.stats
 
     return getattr(scipy.stats, name).rvs(*map(numbers_of, values), size=size, random_state=random_state)
 
 
-def size_of(size: Any, *values: Any) -> tuple[int, ...]:
+def size_of(size: Any, *values: Array) -> tuple[int, ...]:
     """The shape of the draws: ``size``, or that of the parameters, each of which has its own draws. (Leading axes of
     length 1 before those of ``size`` are ignored, as in SciPy.)"""
     shape = np.broadcast_shapes(*[np.shape(numbers_of(v)) for v in values])
@@ -221,7 +221,7 @@ def within_range(z: Array, d: Array) -> Array:
     return np.where(gone, np.sign(d) * np.clip(np.absolute(z), *RANGE), z)
 
 
-def move(z: Array, loc: Any, scale: Any) -> Array:
+def move(z: Array, loc: Array, scale: Array) -> Array:
     """loc + scale z."""
     z = z if _is(scale, 1) else z * scale
     return z if _is(loc, 0) else z + loc
@@ -242,7 +242,7 @@ class Continuous(Distribution):
 
     # -- the standard form ---------------------------------------------------------------------------------------------
 
-    def _valid(self, *shapes: Any) -> Any:
+    def _valid(self, *shapes: object) -> Array:
         """Does such a distribution exist? Plain."""
         return functools.reduce(operator.and_, [numbers_of(v) > 0 for v in shapes], True)
 
@@ -253,7 +253,7 @@ class Continuous(Distribution):
 
     # -- at a point ----------------------------------------------------------------------------------------------------
 
-    def _at(self, method: str, x: Any, args: Any, named: Any, *, closed: bool, below: float, above: float) -> Array:
+    def _at(self, method: str, x: Any, args: Any, named: object, *, closed: bool, below: float, above: float) -> Array:
         """The standard form's method inside the support (``closed``: with its ends); elsewhere ``below``, ``above``."""
         shapes, loc, scale = self._standard(method[1:], args, named)
         x = floats(x)
@@ -266,7 +266,7 @@ class Continuous(Distribution):
             otherwise: Any = below if below == above else np.where(at < high, below, above)
             beyond = self._beyond(method, at)
 
-            def compute(x: Array, place: Any, size: Any, *shapes: Any) -> Array:
+            def compute(x: Array, place: object, size: Any, *shapes: object) -> Array:
                 d = x if _is(place, 0) else x - place
                 if beyond is None:
                     return self._standard_form(method, d, self._point(d, size), size, shapes)
@@ -281,7 +281,7 @@ class Continuous(Distribution):
             flat = functools.partial(self._flat, method, exact if method == "_pdf" else at, plain)
             return with_limits(compute, safe, inside, otherwise, ok, flat)
 
-    def _point(self, d: Array, scale: Any) -> Array:
+    def _point(self, d: Array, scale: Array) -> Array:
         """The point of the standard form, d/scale."""
         return d if _is(scale, 1) else d / scale
 
@@ -314,7 +314,7 @@ class Continuous(Distribution):
         rest = rest if _is(scale, 1) else rest - (c + 1) * np.log(scale)
         return as_dtype((log_powers if method == "_logpdf" else times_powers)(*together(c, d, e, z, rest)), kind)
 
-    def _flat(self, method: str, at: Array, shapes: list[Any], value: Array) -> Any:
+    def _flat(self, method: str, at: Array, shapes: list[Any], value: Array) -> Array:
         """Where the function is constant to the last digit, although inside: its slope is 0 there."""
         if method == "_logpdf":
             return False
@@ -330,31 +330,31 @@ class Continuous(Distribution):
             full = full & (gone | (np.absolute(at) == RANGE[1]))
         return full if "log" in method else full | (value == 0)
 
-    def logpdf(self, x: Any, *args: Any, **named: Any) -> Node:
+    def logpdf(self, x: Array, *args: object, **named: object) -> Node:
         """The logarithm of the density; −∞ outside the support. Shapes broadcast."""
         return self._at("_logpdf", x, args, named, closed=True, below=-math.inf, above=-math.inf)
 
-    def pdf(self, x: Any, *args: Any, **named: Any) -> Node:
+    def pdf(self, x: Array, *args: object, **named: object) -> Node:
         """The density; 0 outside the support."""
         return self._at("_pdf", x, args, named, closed=True, below=0.0, above=0.0)
 
-    def cdf(self, x: Any, *args: Any, **named: Any) -> Node:
+    def cdf(self, x: Array, *args: object, **named: object) -> Node:
         """The probability of at most x."""
         return self._at("_cdf", x, args, named, closed=False, below=0.0, above=1.0)
 
-    def sf(self, x: Any, *args: Any, **named: Any) -> Node:
+    def sf(self, x: Array, *args: object, **named: object) -> Node:
         """The probability of more than x, exact where 1 − cdf is 0."""
         return self._at("_sf", x, args, named, closed=False, below=1.0, above=0.0)
 
-    def logcdf(self, x: Any, *args: Any, **named: Any) -> Node:
+    def logcdf(self, x: Array, *args: object, **named: object) -> Node:
         """The logarithm of cdf."""
         return self._at("_logcdf", x, args, named, closed=False, below=-math.inf, above=0.0)
 
-    def logsf(self, x: Any, *args: Any, **named: Any) -> Node:
+    def logsf(self, x: Array, *args: object, **named: object) -> Node:
         """The logarithm of sf."""
         return self._at("_logsf", x, args, named, closed=False, below=0.0, above=-math.inf)
 
-    def _inverse(self, method: str, q: Any, args: Any, named: Any, ends: tuple[float, float]) -> Array:
+    def _inverse(self, method: str, q: Array, args: object, named: object, ends: tuple[float, float]) -> Array:
         """loc + scale times the standard form's quantile."""
         shapes, loc, scale = self._standard(method[1:], args, named)
         q = floats(q)
@@ -363,20 +363,19 @@ class Continuous(Distribution):
             ok = self._valid(*shapes) & (numbers_of(scale) > 0) & (at >= 0) & (at <= 1)
             inside = ((at > 0) | math.isfinite(ends[0])) & ((at < 1) | math.isfinite(ends[1]))
             safe = [(v, 0.5) for v in (q, *shapes)]
-            z = with_limits(getattr(self, method), safe, inside, np.where(at == 0, *ends), ok)
-            return move(z, loc, scale)
+            return move(with_limits(getattr(self, method), safe, inside, np.where(at == 0, *ends), ok), loc, scale)
 
-    def ppf(self, q: Any, *args: Any, **named: Any) -> Node:
+    def ppf(self, q: Array, *args: object, **named: object) -> Node:
         """The quantile: the x with cdf(x) = q. NaN where q is not a probability."""
         return self._inverse("_ppf", q, args, named, self._support)
 
-    def isf(self, q: Any, *args: Any, **named: Any) -> Node:
+    def isf(self, q: Array, *args: object, **named: object) -> Node:
         """The x with sf(x) = q."""
         return self._inverse("_isf", q, args, named, self._support[::-1])
 
     # -- of the parameters ---------------------------------------------------------------------------------------------
 
-    def _moment(self, method: str, args: Any, named: Any, moved: Callable[..., Any]) -> Array:
+    def _moment(self, method: str, args: object, named: object, moved: Callable[..., Any]) -> Array:
         """``moved`` of the standard form's number, loc and scale."""
         shapes, loc, scale = self._standard(method[1:], args, named)
         found = getattr(self, method)
@@ -385,29 +384,29 @@ class Continuous(Distribution):
             z = chosen(ok, found(*shapes) if callable(found) else found, np.nan, ok)
         return self._as_wide(moved(z, loc, scale), loc)
 
-    def mean(self, *args: Any, **named: Any) -> Node:
+    def mean(self, *args: object, **named: object) -> Node:
         """The expectation of x."""
         return self._moment("_mean", args, named, move)
 
-    def var(self, *args: Any, **named: Any) -> Node:
+    def var(self, *args: object, **named: object) -> Node:
         """The variance."""
         return self._moment("_var", args, named, lambda z, loc, scale: z * scale * scale)
 
-    def std(self, *args: Any, **named: Any) -> Node:
+    def std(self, *args: object, **named: object) -> Node:
         """The standard deviation."""
         return self._moment("_var", args, named, lambda z, loc, scale: np.sqrt(z) * scale)
 
-    def entropy(self, *args: Any, **named: Any) -> Node:
+    def entropy(self, *args: object, **named: object) -> Node:
         """The expectation of −logpdf(x)."""
         return self._moment("_entropy", args, named, lambda z, loc, scale: z + np.log(scale))
 
-    def median(self, *args: Any, **named: Any) -> Node:
+    def median(self, *args: object, **named: object) -> Node:
         """The quantile of 1/2."""
         return self.ppf(0.5, *args, **named)
 
     # -- draws ---------------------------------------------------------------------------------------------------------
 
-    def rvs(self, *args: Any, size: Any = None, random_state: Any = None, **named: Any) -> Node:
+    def rvs(self, *args: object, size: object = None, random_state: object = None, **named: object) -> Node:
         """Draws: SciPy's, for the same parameters and ``random_state``, and they move with nodes among the parameters.
 
         x = loc + scale z moves with loc and scale. With a shape parameter a draw z moves so that its cdf stays the
@@ -431,7 +430,7 @@ class Continuous(Distribution):
         x = move(self._follow(z, *shapes), loc, scale)
         return x if np.shape(numbers_of(x)) == shape else x.reshape(shape)
 
-    def _follow(self, z: Array, *shapes: Any) -> Array:
+    def _follow(self, z: Array, *shapes: object) -> Array:
         """Draws of the standard form as quantiles that move with the shape parameters."""
         if not has_history(*shapes):
             return z
@@ -451,6 +450,6 @@ class Symmetric(Continuous):
     _isf: Any = lambda self, q, *shapes: -self._ppf(q, *shapes)
 
 
-def _is(value: Any, number: int) -> bool:
+def _is(value: Array, number: int) -> bool:
     """Is it the default? Then nothing is computed with it, and a picture of the graph has a box less."""
     return type(value) is int and value == number

@@ -40,15 +40,15 @@ class Counts(Distribution):
 
     # -- at a count ----------------------------------------------------------------------------------------------------
 
-    def logpmf(self, k: Any, *args: Any, **named: Any) -> Node:
+    def logpmf(self, k: Array, *args: object, **named: object) -> Node:
         """The logarithm of the probability of k; −∞ where k is not a count."""
         return self._at("_logpmf", k, args, named, -math.inf, -math.inf)
 
-    def pmf(self, k: Any, *args: Any, **named: Any) -> Node:
+    def pmf(self, k: Array, *args: object, **named: object) -> Node:
         """The probability of k."""
         return self._at("_pmf", k, args, named, 0.0, 0.0)
 
-    def _at(self, method: str, k: Any, args: Any, named: Any, below: float, above: float) -> Array:
+    def _at(self, method: str, k: Array, args: Any, named: Any, below: float, above: float) -> Array:
         *shapes, loc = self._bind(method[1:], args, named)
         refuse_history(self._name, ("k", "loc"), (k, loc), "they are counts: they have no derivative.")
         with np.errstate(all="ignore"):
@@ -61,35 +61,35 @@ class Counts(Distribution):
             safe = [(k, self._low), *[(v, 0.5) for v in shapes]]
             return with_limits(getattr(self, method), safe, inside, np.where(k >= high, above, below), ok)
 
-    def cdf(self, k: Any, *args: Any, **named: Any) -> Node:
+    def cdf(self, k: Array, *args: object, **named: object) -> Node:
         """The probability of at most k."""
         return self._at("_cdf", k, args, named, 0.0, 1.0)
 
-    def sf(self, k: Any, *args: Any, **named: Any) -> Node:
+    def sf(self, k: Array, *args: object, **named: object) -> Node:
         """The probability of more than k, exact where 1 − cdf is 0."""
         return self._at("_sf", k, args, named, 1.0, 0.0)
 
-    def logcdf(self, k: Any, *args: Any, **named: Any) -> Node:
+    def logcdf(self, k: Array, *args: object, **named: object) -> Node:
         """The logarithm of cdf."""
         return self._at("_logcdf", k, args, named, -math.inf, 0.0)
 
-    def logsf(self, k: Any, *args: Any, **named: Any) -> Node:
+    def logsf(self, k: Array, *args: object, **named: object) -> Node:
         """The logarithm of sf."""
         return self._at("_logsf", k, args, named, 0.0, -math.inf)
 
     # -- of the parameters ---------------------------------------------------------------------------------------------
 
-    def mean(self, *args: Any, **named: Any) -> Node:
+    def mean(self, *args: object, **named: object) -> Node:
         """The expectation of k."""
         *shapes, loc = self._bind("mean", args, named)
         ok = self._valid(*map(numbers_of, shapes))
         return as_array(chosen(ok, self._mean(*shapes), np.nan, ok) + loc)
 
-    def var(self, *args: Any, **named: Any) -> Node:
+    def var(self, *args: object, **named: object) -> Node:
         """The variance."""
         return self._spread(1.0, "var", args, named)
 
-    def std(self, *args: Any, **named: Any) -> Node:
+    def std(self, *args: object, **named: object) -> Node:
         """The standard deviation."""
         return self._spread(0.5, "std", args, named)
 
@@ -102,7 +102,7 @@ class Counts(Distribution):
             rate = times_powers(*together(power * c, p, power * e, p, 0.0))
             return self._as_wide(chosen(ok, rate if n is None else n**power * rate, np.nan, ok), loc)
 
-    def rvs(self, *args: Any, size: Any = None, random_state: Any = None, **named: Any) -> Node:
+    def rvs(self, *args: object, size: object = None, random_state: object = None, **named: object) -> Node:
         """SciPy's draws. A count does not move with its parameters, so nodes among them are refused."""
         if len(args) == len(self._parameters) + 1 and size is None:
             args, size = args[:-1], args[-1]
@@ -118,7 +118,7 @@ class Poisson(Counts):
     _name, _shapes = "poisson", ("mu",)
     _valid = staticmethod(lambda mu: mu >= 0)
 
-    def _powers(self, k: Array, mu: Any) -> Any:
+    def _powers(self, k: Array, mu: Array) -> tuple[Array, ...]:
         c, _, rest = gamma_powers(mu, k + 1)
         return c, mu, 0.0, 0.0, rest
 
@@ -132,7 +132,7 @@ class Binomial(Counts):
     _name, _shapes = "binom", ("n", "p")
     _valid, _high = formulas(lambda n, p: (n >= 0) & (np.floor(n) == n) & (p >= 0) & (p <= 1), lambda n, p: n)
 
-    def _powers(self, k: Array, n: Any, p: Any) -> Any:
+    def _powers(self, k: Array, n: Any, p: Any) -> tuple[Array, ...]:
         return k, p, n - k, p, special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)
 
     _cdf, _sf, _logcdf, _logsf = tails_of(beta, lambda k, n, p: (p, k + 1, n - k), mirrored=True)
@@ -150,7 +150,7 @@ class Bernoulli(Counts):
     _logcdf, _logsf = formulas(lambda k, p: 0 * k + np.log1p(-p), lambda k, p: 0 * k + np.log(p))
     _mean, _var = formulas(lambda p: 1.0 * p, lambda p: (None, 1.0, p, 1.0))
 
-    def entropy(self, *args: Any, **named: Any) -> Node:
+    def entropy(self, *args: object, **named: object) -> Node:
         """−p log p − (1 − p) log (1 − p)."""
         p, loc = self._bind("entropy", args, named)
         ok = self._valid(numbers_of(p))
@@ -163,7 +163,7 @@ class NegativeBinomial(Counts):
     _name, _shapes = "nbinom", ("n", "p")
     _valid = staticmethod(lambda n, p: (n > 0) & (p > 0) & (p <= 1))
 
-    def _powers(self, k: Array, n: Any, p: Any) -> Any:
+    def _powers(self, k: Array, n: Array, p: Array) -> tuple[Array, ...]:
         return n, p, k, p, special.gammaln(n + k) - special.gammaln(k + 1) - special.gammaln(n)
 
     _cdf, _sf, _logcdf, _logsf = tails_of(beta, lambda k, n, p: (p, n, k + 1))
@@ -178,11 +178,11 @@ class Geometric(Counts):
     _powers = staticmethod(lambda k, p: (1.0, p, k - 1, p, 0.0))
     _sf, _logsf = formulas(lambda k, p: times_powers(*together(0.0, 1.0, k, p, 0.0)), lambda k, p: k * np.log1p(-p))
 
-    def _cdf(self, k: Array, p: Any) -> Array:
+    def _cdf(self, k: Array, p: Array) -> Array:
         low = numbers_of(p) < 0.5
         return branch(low, p, lambda p: -np.expm1(k * np.log1p(-p)), lambda p: 1 - self._sf(k, p), (0.25, 0.5))
 
-    def _logcdf(self, k: Array, p: Any) -> Array:
+    def _logcdf(self, k: Array, p: Array) -> Array:
         """log(1 − (1 − p)ᵏ): for a small p by the logarithm, for a large one by the power."""
         low = numbers_of(p) < 0.5
         return branch(low, p, lambda p: log1mexp(-k * np.log1p(-p)), lambda p: np.log1p(-self._sf(k, p)), (0.25, 0.5))
@@ -202,7 +202,7 @@ class Dirichlet(Distribution):
 
     _name, _parameters = "dirichlet", ("alpha",)
 
-    def logpdf(self, x: Any, *args: Any, **named: Any) -> Node:
+    def logpdf(self, x: Any, *args: object, **named: object) -> Node:
         """The logarithm of the density."""
         x, alpha = as_array(x), self._alpha("logpdf", args, named)
         if x.shape[0] == alpha.shape[0] - 1:
@@ -217,7 +217,7 @@ class Dirichlet(Distribution):
         powers = np.sum(special.xlogy(alpha - 1, x.T), axis=-1)
         return np.squeeze(powers + special.gammaln(np.sum(alpha)) - np.sum(special.gammaln(alpha)))
 
-    def pdf(self, x: Any, *args: Any, **named: Any) -> Node:
+    def pdf(self, x: Array, *args: object, **named: object) -> Node:
         """The density."""
         return as_array(np.exp(self.logpdf(x, *args, **named)))
 
@@ -249,7 +249,7 @@ class MultivariateNormal(Distribution):
     _defaults = ("mean", 0), ("cov", 1), ("allow_singular", False)
     _drawn_with = 2
 
-    def logpdf(self, x: Any, *args: Any, **named: Any) -> Node:
+    def logpdf(self, x: Array, *args: object, **named: object) -> Node:
         """The logarithm of the density, by the Cholesky factor of cov."""
         d, cov, singular = self._given("logpdf", x, args, named)
         if singular:
@@ -261,7 +261,7 @@ class MultivariateNormal(Distribution):
 
     pdf = Dirichlet.pdf
 
-    def entropy(self, *args: Any, **named: Any) -> Node:
+    def entropy(self, *args: object, **named: object) -> Node:
         """½ log det(2πe cov); with ``allow_singular`` from the rank and the eigenvalues that are not 0."""
         _, cov, singular = self._given("entropy", 0, args, named)
         if singular:
@@ -269,7 +269,7 @@ class MultivariateNormal(Distribution):
             return as_array(0.5 * (rank * (LOG_2PI + 1) + np.sum(np.log(values))))
         return 0.5 * cov.shape[0] * (LOG_2PI + 1) + np.sum(np.log(np.diagonal(np.linalg.cholesky(cov))))
 
-    def rvs(self, mean: Any = 0, cov: Any = 1, size: Any = 1, random_state: Any = None) -> Node:
+    def rvs(self, mean: Any = 0, cov: Any = 1, size: object = 1, random_state: object = None) -> Node:
         """SciPy's draws (*size, k), which move as mean + l ε with the Cholesky factor l of a regular cov."""
         _, cov, _ = self._given("rvs", 0, (mean, cov), {})
         mean = as_array(0 if mean is None else mean) + np.zeros(cov.shape[0])
@@ -280,7 +280,7 @@ class MultivariateNormal(Distribution):
         z = mean + (np.linalg.cholesky(cov) @ noise)[..., 0]
         return z[..., 0] if scalar else z
 
-    def _given(self, method: str, x: Any, args: Any, named: Any) -> tuple[Array, Array, bool]:
+    def _given(self, method: str, x: Array, args: Any, named: Any) -> tuple[Array, Array, bool]:
         """x − mean with k as the last axis, cov as a matrix, and whether it may be singular."""
         mean, cov, singular = self._bind(method, args, named)
         cov, mean = floats(cov), 0 if numbers_of(mean) is None else mean
@@ -314,7 +314,7 @@ class Wishart(Distribution):
 
     _name, _parameters = "wishart", ("df", "scale")
 
-    def rvs(self, df: Any, scale: Any, size: Any = 1, random_state: Any = None) -> Node:
+    def rvs(self, df: Array, scale: Any, size: object = 1, random_state: object = None) -> Node:
         """SciPy's draws (*size, p, p), which move as l a aᵀ lᵀ with the Cholesky factor l of scale. In Bartlett's
         triangular a the squares on the diagonal are χ² variables of df, df − 1 ..., which move with df."""
         df, scale = as_array(df), as_array(scale)

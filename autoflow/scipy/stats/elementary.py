@@ -65,7 +65,7 @@ class Weibull(Continuous):
 
     _name, _shapes, _support = "weibull_min", ("c",), (0.0, math.inf)
 
-    def _powers(self, z: Array, c: Any) -> Any:
+    def _powers(self, z: Array, c: Any) -> tuple[Array, ...]:
         steep = (numbers_of(z) == 0) & (numbers_of(c) < 1)  # there zᶜ⁻¹ is infinite, and exceeds the slope of zᶜ
         return c - 1.0, None, np.log(c) - np.where(steep, 0, np.where(steep, 1, z) ** c)
 
@@ -86,10 +86,10 @@ class Pareto(Continuous):
     _logcdf, _logsf = formulas(lambda z, b: log1mexp(b * np.log(z)), lambda z, b: -b * np.log(z))
     _ppf, _isf = formulas(lambda q, b: np.exp(-np.log1p(-q) / b), lambda q, b: q ** (-1.0 / b))
 
-    def _mean(self, b: Any) -> Array:
+    def _mean(self, b: Array) -> Array:
         return branch(numbers_of(b) > 1, b, lambda b: b / (b - 1.0), lambda b: np.inf, (2, 2))
 
-    def _var(self, b: Any) -> Array:
+    def _var(self, b: Array) -> Array:
         return branch(numbers_of(b) > 2, b, lambda b: b / ((b - 2.0) * (b - 1.0) ** 2), lambda b: np.inf, (3, 3))
 
     _entropy = staticmethod(lambda b: 1 + 1.0 / b - np.log(b))
@@ -190,7 +190,7 @@ class LogNormal(Continuous):
 
     _cdf, _sf, _logcdf, _logsf = tails_of(Normal(), lambda log, s: (log / s,))
 
-    def _ppf(self, q: Array, s: Any) -> Array:
+    def _ppf(self, q: Array, s: Array) -> Array:
         """At 0 the slope is ∞, and 0 with respect to s, as for a root: the exponential would give 0 · ∞ there."""
         return branch(numbers_of(q) == 0, q, np.sqrt, lambda q: np.exp(s * special.ndtri(q)), (1, 0.5))
 
@@ -237,7 +237,7 @@ class ChiSquared(Gamma):
 
     _name, _shapes, _drawn_by = "chi2", ("df",), "gamma"
 
-    def _standard(self, call: str, args: Any, named: Any) -> tuple[list[Any], Any, Any]:
+    def _standard(self, call: str, args: object, named: object) -> tuple[list[Any], Any, Any]:
         (df,), loc, scale = super()._standard(call, args, named)
         return [df / 2], loc, 2 * scale
 
@@ -263,7 +263,7 @@ class StudentsT(Symmetric):
 
     _name, _shapes, _order = "t", ("df",), staticmethod(lambda df: df)
 
-    def _standard(self, call: str, args: Any, named: Any) -> tuple[list[Any], Any, Any]:
+    def _standard(self, call: str, args: object, named: object) -> tuple[list[Any], Any, Any]:
         """For df = ∞ it is the normal distribution, which has the same numbers as df = 1e30."""
         (df,), loc, scale = super()._standard(call, args, named)
         return [harmless(np.not_equal(numbers_of(df), np.inf), df, 1e30)], loc, scale
