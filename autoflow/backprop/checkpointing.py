@@ -30,7 +30,7 @@ from ..extending.joint import Operands, Parts, one_root, own_result, record_resu
 from ..nodes import versions
 from ..nodes.grads import add_gradients, cast_gradient
 from ..nodes.nodes import AnyFunction, Array, ByName, Node, NodeRole, Values, VariableRole, gradient_target, value_of
-from ..nodes.records import Record, Source, extend, holder_name
+from ..nodes.records import Holder, Record, extend, holder_name
 from ..nodes.versions import COPY_BYTES, FreedArray
 from ..rules.linalg import indexed_sum
 from . import engine
@@ -123,7 +123,7 @@ class Segment:
             results[k] = node
         return tree_unflatten(answer, results)
 
-    def again(self, record: Record) -> list[Source]:
+    def again(self, record: Record) -> list[Holder]:
         """The records of the results once more. An error if this run differs from the first. ``record``: our own."""
         self.check_sources(record)
         start, before = now(), [(x, state_of(x)) for x, _ in self.states]
@@ -192,7 +192,7 @@ class Segment:
         return [cast_gradient(pairs[x], x.dtype) if x in pairs else None for x in record.parents]
 
 
-def roots_of(answer: object) -> list[Source]:
+def roots_of(answer: object) -> list[Holder]:
     """For each leaf of what ``f`` returned the record, or Variable, that a gradient flows to; None for all others."""
     return [gradient_target(z) if isinstance(z, NodeRole) else None for z in tree_leaves(answer)]
 

@@ -20,7 +20,7 @@ from ..base.errors import GradientShapeError, lost
 from ..base.modes import listening, modes
 from ..nodes.cuts import explain
 from ..nodes.grads import cast_gradient, check_numbers
-from ..nodes.nodes import Array, NodeRole, Source, VariableRole, constant_from, current_record, unwritable, value_of
+from ..nodes.nodes import Array, Holder, NodeRole, VariableRole, constant_from, current_record, unwritable, value_of
 from ..nodes.records import Record, extend, holder_name
 from . import engine
 
@@ -110,7 +110,7 @@ def register_post_accumulate_hook(variable: NodeRole, hook: Hook) -> Handle:
     return add_hook(variable, leaf_hooks_of(variable)["after"], hook)
 
 
-def add_hook(holder: Source, hooks: dict[int, Hook], hook: Hook) -> Handle:
+def add_hook(holder: Holder, hooks: dict[int, Hook], hook: Hook) -> Handle:
     """Among the ``hooks`` of a Variable or a record; unless a checkpointed function that runs again has done so in its
     first run, which it has for all that was there before."""
     return Handle({} if holder.number <= modes().repeating else hooks, hook)
@@ -150,7 +150,7 @@ def hooks_of(holder: object) -> dict[str, dict[int, Hook]]:
     return known[1] if known is not None and known[0]() is holder else {}
 
 
-def run_hooks(holder: Source, g: Array, hooks: Collection[Hook]) -> Array:
+def run_hooks(holder: Holder, g: Array, hooks: Collection[Hook]) -> Array:
     """The gradient of ``holder`` (a Variable or a record) after its hooks, each of which may replace it."""
     number = isinstance(g, np.generic)
     g = cast_gradient(np.asarray(g) if number else g, holder.dtype)

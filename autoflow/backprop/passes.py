@@ -22,7 +22,7 @@ from ..base.types import T
 from ..nodes import versions
 from ..nodes.cuts import CONSTANTS, explain, name_before, taken_by, tell_of_constants
 from ..nodes.grads import add_gradients, as_gradient_like, cast_gradient, check_numbers, forget_grads
-from ..nodes.nodes import Array, NodeRole, Source, VariableRole, constant_from, gradient_target, value_of
+from ..nodes.nodes import Array, Holder, NodeRole, VariableRole, constant_from, gradient_target, value_of
 from ..nodes.rebinding import check_left, original_of, rebound
 from ..nodes.records import Record
 from ..program.callers import user_frame
@@ -79,7 +79,7 @@ if SWITCH is None:  # another NumPy: the slow way
 
 LOCK = Lock()  # adding gradients may run code of the user (a node with hooks), which may run another pass
 DOUBLE, ONE = np.dtype(np.float64), np.float64(1.0)
-Stop = Collection[Source]  # where a pass ends
+Stop = Collection[Holder]  # where a pass ends
 LARGE_GRAPH = 10_000  # records; from here on it pays to pause Python's collector of cycles: docs/speed.md
 
 
@@ -133,7 +133,7 @@ def set_gradients(
                 hook(holder)
 
 
-def new_gradients(pairs: list[Pair]) -> tuple[list[Source], list[Array]]:
+def new_gradients(pairs: list[Pair]) -> tuple[list[Holder], list[Array]]:
     """The holders, and the new gradient of each: Variables accumulate theirs."""
     holders, new = [], []  # filled by hand: zip(*pairs) takes twice as long
     for holder, g in pairs:
@@ -164,7 +164,7 @@ def pull_back_nodes(seed: Array, *arguments: object) -> list[Pair]:
     return [(holder, versions.copy_if_shared(cast_gradient(g, holder.dtype), owners)) for holder, g in pairs]
 
 
-def start_of_pass(root: object) -> Source:
+def start_of_pass(root: object) -> Holder:
     """The record, or Variable, that a pass starts from."""
     if not isinstance(root, NodeRole):
         from .second_runs import codes_of_frame

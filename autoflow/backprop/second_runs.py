@@ -37,7 +37,7 @@ from ..backends.duck_arrays import DuckArray
 from ..base.numbering import Kind
 from ..base.pytree import is_container, tree_leaves, tree_paths
 from ..base.transformed import FunctionOfFunction
-from ..nodes.nodes import Array, ByName, NodeRole, Source, VariableRole, value_of
+from ..nodes.nodes import Array, ByName, Holder, NodeRole, VariableRole, value_of
 from ..nodes.records import Record
 from ..nodes.versions import FreedArray
 from ..program.callers import is_foreign
@@ -379,7 +379,7 @@ def mark(x: Any) -> Any:
 class Fingerprint:
     """The sources and operations of one run."""
 
-    def __init__(self, roots: Sequence[Source], start: int, results: object) -> None:
+    def __init__(self, roots: Sequence[Holder], start: int, results: object) -> None:
         """``start``: the creation number before the run, so that the sources are what is older. ``results``: a tree."""
         self.sources, made = sources_and_made(roots, start)
         made.sort(key=lambda record: record.number)
@@ -390,7 +390,7 @@ class Fingerprint:
         self.paths, self.results = tree_paths(results), [mark(z) for z in tree_leaves(results)]
         self.flows = [root is not None for root in roots]
 
-    def add(self, record: Source) -> None:
+    def add(self, record: Holder) -> None:
         """One operation, or a Variable that the run has made."""
         if isinstance(record, VariableRole):
             self.steps.append(hash(("variable", mark(record._value))))
@@ -427,7 +427,7 @@ class Fingerprint:
         return ""
 
 
-def sources_and_made(roots: Iterable[Source], start: int) -> tuple[list[Source], list[Source]]:
+def sources_and_made(roots: Iterable[Holder], start: int) -> tuple[list[Holder], list[Holder]]:
     """The Variables and records from before ``start`` from which ``roots`` were computed, and those made since."""
     found, made = [], []
     waiting = list(dict.fromkeys([root for root in roots if root is not None]))

@@ -31,7 +31,7 @@ from ..nodes.coercion import plain_array
 from ..nodes.cuts import note_cut
 from ..nodes.grads import add_gradients
 from ..nodes.nodes import NodeRole, constant_from, current_record, gradient_target, new_record, operation_from, value_of
-from ..nodes.records import Record, Source, ancestors
+from ..nodes.records import Holder, Record, ancestors
 from ..nodes.versions import FreedArray, is_alone, owner_of
 from ..table.shapes import AnyFunction, Array, ByName, Values, is_on_host
 from ..table.table import MISSING, Rule, new_row
@@ -106,7 +106,7 @@ def result_in_pass(record: Record, j: int, value: Array) -> Array:
     return operation_from(value, new_record(RESULT_OF, (record,), (NOTHING, j, value)))
 
 
-def one_root(records: Sequence[Source], seeds: Sequence[Array]) -> Record:
+def one_root(records: Sequence[Holder], seeds: Sequence[Array]) -> Record:
     """One root for several: its pass sends each of ``records`` its own seed."""
     row = joint_row("results", len(records), joint=lambda g, saved: seeds)
     operands = [FreedArray(np.empty(r.shape, r.dtype)) for r in records]
@@ -195,7 +195,7 @@ def make_shadowed(x: Any) -> Any:
     return np.positive(x) if isinstance(x, NodeRole) else x  # type: ignore[call-overload]
 
 
-def is_made_from(record: Source, source: Source) -> bool:
+def is_made_from(record: Holder, source: Holder) -> bool:
     """Does this record depend on that one? (Older records cannot.)"""
     newer = () if record is None else ancestors(record, lambda found: found.number > source.number)
     return any(found is source for found in newer)

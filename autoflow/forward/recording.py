@@ -27,7 +27,7 @@ from ..nodes.coercion import WHY, array_of, content, holds_node, plain_array
 from ..nodes.cuts import Cut, note_cut, text_of
 from ..nodes.nodes import Node, NodeRole, Operation, Variable, VariableRole, View, new_record, on_memory, value_of
 from ..nodes.rebinding import check_left
-from ..nodes.records import Extras, Record, Source  # noqa: F401 - in the text
+from ..nodes.records import Extras, Holder, Record  # noqa: F401 - in the text
 from ..nodes.versions import NEW, FreedArray, view_link  # noqa: F401 - in the text
 from ..program.callers import calling_module, getframe, user_frame, wants_numbers  # noqa: F401 - in the texts
 from ..program.places import Activation, enter  # noqa: F401 - in the text
@@ -48,14 +48,14 @@ class Operands(NamedTuple):
     """Everything that an operation needs to know about its operands, by place; and the values of its options."""
 
     values: list[Any]  # the plain arrays and numbers, and behind them the options
-    parents: list[Source]  # what a gradient flows to; None where nothing flows
+    parents: list[Holder]  # what a gradient flows to; None where nothing flows
     constants: dict[int, NodeRole]  # where nothing flows: the leaf that pictures show
     mutable: list[int]  # whose memory may change without our knowing, or is a small view: keep a copy
 
     def add(self, x: Any) -> None:
         """``x`` as the next operand: a node, a number, an array, or another library's box around one of them."""
         kind, value, is_mutable = type(x), x, False
-        parent: Source = None
+        parent: Holder = None
         if isinstance(x, NodeRole):
             if not hasattr(x, "_value"):
                 if (again := as_reshape_of_base(x)) is not None:
@@ -267,7 +267,7 @@ def apply(rule: Rule, args: Values, options: ByName = NO_OPTIONS) -> Array:
     return make_node(rule, result, inputs, operands)
 
 
-def apply_one(rule: Rule, x: Array, parent: Source, inputs: Values) -> Array:
+def apply_one(rule: Rule, x: Array, parent: Holder, inputs: Values) -> Array:
     """The same for one array with a history, most often with plain options: ``x.mean(axis=0)``, ``x[1:]``, ``x.T``."""
     options = inputs[1:]
     for option in options:

@@ -22,7 +22,7 @@ import numpy as np
 from ..backends.registry import NODE_TYPES
 from ..base.errors import LostGradientError, NoRuleError, StaleValueError
 from ..base.modes import switched
-from ..nodes.nodes import Node, NodeRole, Source, Variable, VariableRole, gradient_target, value_of
+from ..nodes.nodes import Holder, Node, NodeRole, Variable, VariableRole, gradient_target, value_of
 from ..nodes.records import Extras, Record, ancestors, holder_name
 from ..nodes.versions import FreedArray, fingerprint, writer_since
 from ..table.shapes import Array, as_dtype
@@ -56,7 +56,7 @@ def replay_node(node: NodeRole, inputs: Inputs | None = None) -> Array:
     return replay(root_of(node), {key_of(k): v for k, v in (inputs or {}).items()})
 
 
-def replay(record: Source, inputs: Inputs) -> Array:
+def replay(record: Holder, inputs: Inputs) -> Array:
     """The value of ``record`` with other values of the Variables and records in ``inputs``. See :func:`replay_node`."""
     order = program([record], inputs)
     values = {k: check_input(k, v) for k, v in inputs.items()}
@@ -74,7 +74,7 @@ def replay(record: Source, inputs: Inputs) -> Array:
     return np.copy(values[record])
 
 
-def record_again(node: Any, inputs: Inputs) -> tuple[Any, dict[Source, Node]]:
+def record_again(node: Any, inputs: Inputs) -> tuple[Any, dict[Holder, Node]]:
     """``node``, recorded once more: a new node, and a dictionary from the old records and Variables to the new nodes.
 
     For a list of nodes a list of new ones, with one history.
@@ -90,7 +90,7 @@ def record_again(node: Any, inputs: Inputs) -> tuple[Any, dict[Source, Node]]:
     given = {key_of(k): v for k, v in inputs.items()}
     order = program(roots, given)
     check_used(order, given)
-    nodes: dict[Source, Any] = {}
+    nodes: dict[Holder, Any] = {}
     for r in order:
         if r in given or isinstance(r, VariableRole):
             name = getattr(r, "_name", None) if isinstance(r, VariableRole) else holder_name(r)
@@ -109,7 +109,7 @@ def record_again(node: Any, inputs: Inputs) -> tuple[Any, dict[Source, Node]]:
     return (new if isinstance(node, list) else new[0]), nodes
 
 
-def root_of(node: NodeRole) -> Source:
+def root_of(node: NodeRole) -> Holder:
     """The record of a node, or the Variable; LostGradientError for one without a history."""
     record = gradient_target(node)
     if record is None:
@@ -124,7 +124,7 @@ def again(record: Record, operands: list[Any]) -> Array:
         return apply(rule, (*operands, *record.saved[rule.operands : len(rule.names)]))
 
 
-def program(roots: Iterable[Source], cut: Inputs) -> list[Any]:
+def program(roots: Iterable[Holder], cut: Inputs) -> list[Any]:
     """``roots`` and what they need, operands first; nothing behind the records in ``cut``."""
     found = {r for root in roots for r in ancestors(root, lambda r: r not in cut)}
     return sorted(found, key=lambda r: r.number)
@@ -182,7 +182,7 @@ def key_of(x: object) -> object:
     return source
 
 
-def check_input(r: Source, value: Array) -> Array:
+def check_input(r: Holder, value: Array) -> Array:
     """A new value for ``r``, in its dtype; ValueError if its shape is another one."""
     value = value_of(value)
     value = value if type(value) in NODE_TYPES or hasattr(type(value), "adopt") else np.asarray(value)

@@ -20,7 +20,7 @@ from ..backends.registry import NODE_TYPES, AnyFunction, Values
 from ..base.numbering import CONSTANT, now
 from ..nodes import versions
 from ..nodes.nodes import Array, ConstantRole, NodeRole, OperationRole, new_record
-from ..nodes.records import Extras, Record, Source, needs_grad
+from ..nodes.records import Extras, Holder, Record, needs_grad
 from ..nodes.versions import Changes, FreedArray, Note, view_link
 from ..program.callers import caller
 from ..rules import RULES
@@ -119,7 +119,7 @@ def is_overlapping(v: Array, x: NodeRole) -> bool:
     return type(v) is type(x._value) and np.may_share_memory(v, x._value)
 
 
-def save_overwritten_values(x: NodeRole, record: Record | None, parents: Sequence[Source]) -> None:
+def save_overwritten_values(x: NodeRole, record: Record | None, parents: Sequence[Holder]) -> None:
     """Copy the values in the memory about to be overwritten that will still be needed: by the records of x and of its
     bases, by the latest write through another view of them, and by what the ``parents`` of this write were computed
     from, as in ``x /= np.linalg.norm(x)``. Every other reader notices the write in the backward pass.

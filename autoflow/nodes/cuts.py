@@ -18,7 +18,7 @@ from ..base.modes import modes
 from ..base.numbering import now
 from ..program.callers import getframe, user_frame
 from ..program.places import FILES, Activation, is_passed
-from .records import Source, ancestors
+from .records import Holder, ancestors
 from .versions import Array, Values, writer_since
 
 
@@ -47,7 +47,7 @@ CAUSES = {
 }  # fmt: skip
 
 
-def note_cut(node: Array, parents: Iterable[Source], leaves: Iterable[Array]) -> None:
+def note_cut(node: Array, parents: Iterable[Holder], leaves: Iterable[Array]) -> None:
     """Write down why a new Constant has no history. ``parents``: of its operands, what gradients would flow to.
     ``leaves``: the operands to which nothing flows."""
     if any([p is not None for p in parents]):
@@ -115,7 +115,7 @@ def text_of(cut: Cut) -> tuple[str, str]:
     return found.text, f" ({found.place.where})"
 
 
-def cuts_among(records: Iterable[Source]) -> str:
+def cuts_among(records: Iterable[Holder]) -> str:
     """What has cut the histories of operands of these records, and what was taken out of the graph as numbers."""
     from ..program.source import taken_out
 
@@ -127,13 +127,13 @@ def cuts_among(records: Iterable[Source]) -> str:
     return "; ".join(dict.fromkeys([*cuts, *numbers]))
 
 
-def wording(record: Source) -> str:
+def wording(record: Holder) -> str:
     """The expression that made a record, and its line; its name if they are not known."""
     place = getattr(record, "place", None)
     return "".join(text_of(Cut("", getattr(place, "code", place), getattr(record, "last", -1), record.node_name)))
 
 
-def shown_operand(record: Source, k: int) -> str:
+def shown_operand(record: Holder, k: int) -> str:
     """An operand of a record as the program names it; empty if it does not."""
     from ..program.names import Naming
 
@@ -168,7 +168,7 @@ FARTHEST = 1000  # records behind which no Variable is looked for
 CONSTANTS: dict[tuple[str, int], tuple[dict[int, int], dict[str | tuple[str, type[Warning], int], int]]] = {}
 
 
-def take_constants(start: int, records: Iterable[Source] = ()) -> frozenset[int]:
+def take_constants(start: int, records: Iterable[Holder] = ()) -> frozenset[int]:
     """The creation numbers of the Variables older than ``start`` that these were computed from, and of those that have
     been noted since, whose notes go: what was computed with them is not handed out, or is noted once more."""
     found = [x for r in records for x in (islice(ancestors(r), FARTHEST) if r.parents else (r,))]
@@ -197,7 +197,7 @@ def forget_constants(line: tuple[str, int], variables: Iterable[int]) -> None:
             CONSTANTS[line] = left, said
 
 
-def tell_of_constants(root: Source, pairs: Iterable[tuple[Any, object]]) -> None:
+def tell_of_constants(root: Holder, pairs: Iterable[tuple[Any, object]]) -> None:
     """Give an UnprovedWarning, in strict mode a LostGradientError, if a pass from ``root`` has brought a gradient to a
     Variable that was taken for a constant and not written into since, and plain operands came in later."""
     for (file, line), (variables, said) in [*CONSTANTS.items()]:

@@ -39,7 +39,7 @@ from . import printing, versions
 from .coercion import leaf_array, refuse_reader
 from .cuts import cut_here
 from .grads import checked_grad, read_grad, refuse_missing_grad
-from .records import Extras, Record, Source as Source, extend
+from .records import Extras, Holder as Holder, Record, extend
 from .versions import NEW, FreedArray, view_link
 
 if TYPE_CHECKING:
@@ -566,7 +566,7 @@ def check_base(taken: Record, base: Node) -> None:
         )
 
 
-def gradient_target(x: Any) -> Source:
+def gradient_target(x: Any) -> Holder:
     """The object to which a gradient of ``x`` flows: a Variable itself, the record of an Operation; None where nothing
     flows."""
     if isinstance(x, VariableRole):
@@ -574,7 +574,7 @@ def gradient_target(x: Any) -> Source:
     return current_record(x) if isinstance(x, NodeRole) else None
 
 
-def target_inside(x: Any) -> Source:
+def target_inside(x: Any) -> Holder:
     """The :func:`gradient_target` of a node behind this array, which hides a batch; None if there is none."""
     while hasattr(x, "batch_layer"):
         x = x.inner
@@ -585,7 +585,7 @@ def target_inside(x: Any) -> Source:
 
 
 def new_record(
-    rule: Rule, parents: tuple[Source, ...], saved: Values, extra: Extras | None = None,
+    rule: Rule, parents: tuple[Holder, ...], saved: Values, extra: Extras | None = None,
     like: Any = None, depth: int = 1,
 ) -> Record:  # fmt: skip
     """A record, made now. Its place is that of ``like``, another record, or where the user's program is, at ``depth``

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..base.modes import modes
 from ..base.types import Array
-from .records import Source
+from .records import Holder
 
 LONGEST = 1600  # characters of a repr
 PRINTED = 200  # elements; of larger arrays NumPy shows the corners
@@ -77,7 +77,7 @@ def left_out(node: Array, record: object) -> bool:
     return is_large and getattr(record, "_raw_grad", None) is None and getattr(record, "_shown_grad", None) is None
 
 
-def operand_name(operand: Source) -> str:
+def operand_name(operand: Holder) -> str:
     """A name, or a number as it is written."""
     if hasattr(operand, "node_name"):
         return clip_name(operand.node_name)

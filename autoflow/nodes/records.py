@@ -31,7 +31,7 @@ from .versions import Array, ByName, FreedArray, Release, Values, writer_since
 
 # ---------------------------------------------------------------- scopes: names for parts of a computation
 
-Source: TypeAlias = "Record | Any"  # a record, or a Variable, which is its own; None where nothing flows
+Holder: TypeAlias = "Record | Any"  # a record, or a Variable, which is its own; None where nothing flows
 
 
 class Scope(switched):
@@ -117,7 +117,7 @@ def extend(record: Record, **changes: Any) -> None:
     record.extra = replace(record.extra or Extras(), **changes)
 
 
-def ancestors(root: Source, into: Callable[[Source], bool] = lambda record: True) -> Iterator[Source]:
+def ancestors(root: Holder, into: Callable[[Holder], bool] = lambda record: True) -> Iterator[Holder]:
     """A record and its ancestors, each once, the nearest first. ``into(record)``: whether to go on behind it."""
     seen, queue = {root}, [root]
     for record in queue:
@@ -146,7 +146,7 @@ class Record:
         "saved",
     )  # fmt: skip
     rule: Rule
-    parents: tuple[Source, ...]  # per operand
+    parents: tuple[Holder, ...]  # per operand
     release: Release  # of one record in about a hundred, so that deep graphs are freed with little stack
     saved: Values  # operands, options, result: arrays, or FreedArrays of what no derivative reads
     number: int  # creation number
@@ -238,13 +238,13 @@ def needs_grad(record: Record) -> tuple[bool, ...]:
     return tuple([p is not None for p in record.parents])
 
 
-def from_outside(root: Source, start: int, own: Container[Source] = ()) -> Source:
+def from_outside(root: Holder, start: int, own: Container[Holder] = ()) -> Holder:
     """The nearest ancestor of a record that is older than the number ``start``, and none of ``own``; None without."""
     found = ancestors(root, lambda r: r.number >= start and r not in own) if root is not None else ()
     return next((r for r in found if r.number < start and r not in own), None)
 
 
-def refuse_older(records: Iterable[Source], start: int) -> None:
+def refuse_older(records: Iterable[Holder], start: int) -> None:
     """Raise LostGradientError if what is differentiated in a user's function of plain arrays, which began at ``start``,
     depends on an older node: the transform takes that for a constant."""
     for record in records:
@@ -257,6 +257,6 @@ def refuse_older(records: Iterable[Source], start: int) -> None:
             )
 
 
-def holder_name(holder: Source) -> str:
+def holder_name(holder: Holder) -> str:
     """The name of the node that a Variable or a record stands for."""
     return str(getattr(holder, "node_name", None) or holder.name)

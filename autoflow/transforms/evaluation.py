@@ -30,7 +30,7 @@ from ..base.types import AnyFunction, Array, ByName, Values
 from ..nodes.cuts import explain, note_constants, take_constants, taken_by
 from ..nodes.grads import cast_gradient
 from ..nodes.nodes import ARGUMENT, Node, NodeRole, Variable, VariableRole, gradient_target, target_inside, value_of
-from ..nodes.records import Source, refuse_older
+from ..nodes.records import Holder, refuse_older
 from ..nodes.versions import is_alone
 from ..rules.structure import constant_with_history
 from ..table import shapes
@@ -44,7 +44,7 @@ S = TypeVar("S", float, complex, Node)  # whose gradient is an array
 Z = TypeVar("Z", float, complex, Node, np.ndarray)  # whose Jacobian is one
 C = TypeVar("C", contravariant=True)
 X = TypeVar("X", covariant=True)
-Sources = set[Source]
+Sources = set[Holder]
 OfFirst = Callable[Concatenate[A, P], Any]  # f
 Valued = tuple[np.ndarray, A]  # a value, and something with it
 
@@ -213,7 +213,7 @@ class Trace:
                 answer, counts = prover()(counts, run, f, unused, args, options, places)
             self.z, self.arguments, self.leaves, self.records, self.first, steps = answer
             z, own, reached = self.z, set(self.records), 0
-            self._stops: dict[Source, Sources | None] = {}
+            self._stops: dict[Holder, Sources | None] = {}
             older: Sources = set()
             if forward is not None:
                 self.push = forward(self)
@@ -316,7 +316,7 @@ class Trace:
         return pytree.tree_map(lambda x: copy_numbers(x) if isinstance(x, NodeRole) or pytree.is_number(x) else x, tree)
 
 
-def stop_set(root: Source, wanted: Sources, first: int, ends: Sources | None = None) -> tuple[Sources | None, int]:
+def stop_set(root: Holder, wanted: Sources, first: int, ends: Sources | None = None) -> tuple[Sources | None, int]:
     """Where a pass from ``root`` to the records ``wanted`` may stop: at these, and at what does not depend on them; and
     from how many records that are not older than ``first`` the root was computed. Where the search for them ends,
     leaves and what is older, is added to ``ends``.

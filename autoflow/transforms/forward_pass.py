@@ -45,7 +45,7 @@ from ..forward.recording import apply
 from ..nodes import versions
 from ..nodes.grads import add_gradients, cast_gradient
 from ..nodes.nodes import NodeRole, Variable, gradient_target, value_of
-from ..nodes.records import Record, Source
+from ..nodes.records import Holder, Record
 from ..rules import RULES
 from ..rules.arithmetic import i0_derivative, may_have_nan
 from ..rules.calculus import interpolate
@@ -329,7 +329,7 @@ def reduction_push(rule: Rule) -> Push | None:
 
 
 LARGE = 16_384  # elements: as in backprop/opening.py
-ByRecord = dict[Source, Any]  # the tangent of each that moves; of several results a dict of theirs
+ByRecord = dict[Holder, Any]  # the tangent of each that moves; of several results a dict of theirs
 Still = dict[Record, Array]  # a mask per record
 
 
@@ -355,7 +355,7 @@ class ForwardPass:
         self.roots = number_leaves(trace.z) if roots is None else roots
         self.targets = [gradient_target(z) for z in self.roots]
         self.order, self.older = records_between(self.targets, set(trace.records), trace.first)
-        self.ends: dict[Source, Record | None] = {parent: record for record in self.order for parent in record.parents}
+        self.ends: dict[Holder, Record | None] = {parent: record for record in self.order for parent in record.parents}
         self.ends.update(dict.fromkeys(self.targets))
         self.still: dict[tuple[bool, ...], Still] = {}
 
@@ -451,7 +451,7 @@ def fit(t: Array, dtype: np.dtype, shape: tuple[int, ...]) -> Array:
     return t if t.shape == shape else np.broadcast_to(t, shape)
 
 
-def records_between(roots: Sequence[Source], leaves: set[Source], first: int) -> tuple[list[Record], set[Source]]:
+def records_between(roots: Sequence[Holder], leaves: set[Holder], first: int) -> tuple[list[Record], set[Holder]]:
     """The records that ``roots`` were computed from since ``first``, without the leaves, in the order of creation; and
     the older ones, and other leaves, where the search ends."""
     queue = list(dict.fromkeys([r for r in roots if r is not None and r not in leaves and r.parents]))

@@ -23,7 +23,7 @@ from ..base.modes import switched
 from ..base.transformed import FunctionOfFunction
 from ..nodes.cuts import explain, tell_of_constants
 from ..nodes.grads import add_gradients, cast_gradient, checked_grad
-from ..nodes.nodes import Node, NodeRole, Source, Variable, VariableRole, gradient_target, value_of
+from ..nodes.nodes import Holder, Node, NodeRole, Variable, VariableRole, gradient_target, value_of
 from ..table.shapes import AnyFunction, Array, ByName, Values, as_array
 from .evaluation import Argnum, Trace, chosen_argnum, copy_numbers, stop_set, with_types_of
 
@@ -219,7 +219,7 @@ def gradients(root: Any, nodes: Any = None, seed: Any = None, *, create_graph: b
     return Gradients([(x, _user_gradient(x, found.get(id(gradient_target(x))), create_graph)) for x in wanted])
 
 
-def _find_gradients(root: object, records: list[Source], seed: Array, create_graph: bool) -> dict[int, Array]:
+def _find_gradients(root: object, records: list[Holder], seed: Array, create_graph: bool) -> dict[int, Array]:
     """By id of the record: the gradients that a pass from ``root`` brings."""
     stop: Any = ()
     limit: int | None = None  # results of operations may lie behind each other: keep all, and take ours

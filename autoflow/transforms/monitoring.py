@@ -37,7 +37,7 @@ from ..base.lazy import SCIPY
 from ..base.modes import CHANGED, modes
 from ..base.numbering import now
 from ..nodes.nodes import AnyFunction, ByName, NodeRole, gradient_target
-from ..nodes.records import Source, from_outside
+from ..nodes.records import Holder, from_outside
 from ..program.callers import NUMBERS, PACKAGE, getframe, is_library, is_listed, where
 from ..program.places import LATER
 from ..table.outside import OUT_OF_SCOPE
@@ -63,7 +63,7 @@ class WatchedCall(NamedTuple):
     """A call whose result is looked at."""
 
     given: list[str]  # the arguments that are nodes with a history, or functions that have returned one
-    starts: set[Source]  # where the search begins: Variables, records
+    starts: set[Holder]  # where the search begins: Variables, records
     since: int  # creation number
     function: AnyFunction
     args: list[Any]

@@ -41,7 +41,7 @@ from ..base.numbering import now
 from ..base.process import finally_
 from ..base.transformed import FunctionOfFunction
 from ..nodes.nodes import ARGUMENT, NodeRole, current_record, gradient_target, shadow_of, value_of
-from ..nodes.records import Record, Source, ancestors
+from ..nodes.records import Holder, Record, ancestors
 from ..program.source import numbers_read
 from ..table.bodies import names_in
 
@@ -691,7 +691,7 @@ def numbers_with_gradient(z: Any, unused: bool | None = None) -> list[Any]:
     return [np.array(on_host(value_of(x))) for x in live]
 
 
-def records_of(z: object) -> set[Source]:
+def records_of(z: object) -> set[Holder]:
     """The records from which the results were computed."""
     return {r for x in pytree.tree_leaves(z) if (root := gradient_target(x)) is not None for r in ancestors(root)}
 
