@@ -163,7 +163,8 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
 
     def run_eagerly(self, args: Values, options: ByName) -> Any:
         """The function's result as a program returns it: new arrays instead of nodes and NumPy's numbers."""
-        return pytree.tree_map(lambda x: np.array(value_of(x)) if has_dtype(x) else x, self.f(*args, **options))
+        results = self.f(*args, **options)
+        return pytree.tree_map(lambda x: np.array(value_of(x)) if has_dtype(x) else x, results)
 
     def handle_failure(self, error: Exception, args: Values, options: ByName) -> Any:
         """The function cannot be compiled, or recording it raised an error. Run it eagerly: an error that eager code

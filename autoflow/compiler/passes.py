@@ -434,4 +434,5 @@ def is_threaded(v: Value) -> bool:
 def bound_by_products(members: list[Value]) -> bool:
     """Do products take most of the time? Then it is better that they see all rows at once."""
     flops = sum([2 * math.prod(v.shape) * v.args[0].shape[1] for v in members if v.kind == PRODUCT])
-    return flops > FLOPS * sum([math.prod(v.args[0].shape) for v in members if v.kind in (UFUNC, REDUCE)])
+    elements = sum([math.prod(v.args[0].shape) for v in members if v.kind in (UFUNC, REDUCE)])
+    return flops > FLOPS * elements

@@ -435,7 +435,8 @@ def with_multipliers(x: Array, value: Callable[[Array], Any], h: Any) -> Array:
     if h is None:
         return x
     slopes = value_of(jacobian(h, allow_unused=True)(x))
-    return np.concatenate([x, -np.linalg.lstsq(slopes.T, value_of(grad(value, allow_unused=True)(x)))[0]])
+    down = value_of(grad(value, allow_unused=True)(x))
+    return np.concatenate([x, -np.linalg.lstsq(slopes.T, down)[0]])
 
 
 def check_curvature(matrix: Array, n: int) -> None:

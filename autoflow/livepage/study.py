@@ -76,7 +76,8 @@ class Study:
     def record(self, f: AnyFunction) -> Node:
         """The result of f for the parameters and the data, recorded."""
         variables = [Variable(p.copy(), name=n) for n, p in self.params.items()]
-        return self.call(f, variables, [constant(d, name=n) for n, d in self.data.items()])
+        constants = [constant(d, name=n) for n, d in self.data.items()]
+        return self.call(f, variables, constants)
 
     # -- what is shown of the data
 
@@ -92,7 +93,8 @@ class Study:
             (left, right), (low, high) = ends(x), ends(others[-1])
             wide, tall = [share * (MARGIN - 1) or 1.0 for share in (right - left, 2 * (high - low))]
             area = (left - wide, right + wide, low - tall, high + tall) if grid is None else grid
-            return list(map(float, area)), np.linspace(area[0], area[1], POINTS).reshape(-1, *x.shape[1:]), "curve"
+            points = np.linspace(area[0], area[1], POINTS)
+            return list(map(float, area)), points.reshape(-1, *x.shape[1:]), "curve"
         side = round(x.shape[-1] ** 0.5)
         return None, x, "images" if others and x.ndim == 2 and side * side == x.shape[1] > 9 else "pairs"
 

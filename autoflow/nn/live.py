@@ -195,7 +195,8 @@ class LiveDisplay:
 
 def in_notebook() -> bool:
     """Does this run in a kernel that can show pictures?"""
-    return hasattr(getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)(), "kernel")
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return hasattr(shell, "kernel")
 
 
 def is_terminal(stream: object) -> bool:

@@ -312,7 +312,8 @@ def batches(n: int, size: int, rng: np.random.Generator | None = None) -> list[A
     >>> [b.tolist() for b in batches(5, 2)]
     [[0, 1], [2, 3], [4]]
     """
-    return np.array_split(np.arange(n) if rng is None else rng.permutation(n), -(-n // size))
+    order = np.arange(n) if rng is None else rng.permutation(n)
+    return np.array_split(order, -(-n // size))
 
 
 def mean_of(rows: Sequence[dict[str, float]]) -> dict[str, float]:

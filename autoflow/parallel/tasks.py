@@ -350,7 +350,8 @@ def enter_modes(travelled: dict[str, Any]) -> Iterator[None]:
 def watched_generators(owners: object) -> list[Any]:
     """The random generators that f must not draw from. Those of the process are watched where no other thread, which
     may draw, is in it: in workers that are processes above all."""
-    return [*(() if _thread._count() else OWN), *([] if owners is None else own_generators(owners))]
+    alone = () if _thread._count() else OWN
+    return [*alone, *([] if owners is None else own_generators(owners))]
 
 
 def own_generators(owners: object) -> list[Any]:

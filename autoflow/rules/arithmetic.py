@@ -368,7 +368,8 @@ rule(np.round, "x | decimals=0", x=zero, domain=(0.6, 1.4), holomorphic=False, a
 
 def clip_x(g: Array, x: Array, min: Array, max: Array) -> Array:
     """1 inside the closed interval, exact zeros outside: what follows may be infinite there, as the root of 0 is."""
-    return np.where((True if min is None else x >= min) & (True if max is None else x <= max), g, 0)
+    inside = (True if min is None else x >= min) & (True if max is None else x <= max)
+    return np.where(inside, g, 0)
 
 
 def clip_min(g: Array, x: Array, min: Array, max: Array) -> Array:
@@ -417,7 +418,8 @@ def nan_to_num_x(g: Array, x: Array) -> Array:
     """1 at the numbers, 0 where one was put in; real and imaginary parts each for themselves."""
     if x.dtype.kind != "c":
         return np.where(np.isfinite(x), g, 0)
-    return np.where(np.isfinite(np.real(x)), np.real(g), 0) + 1j * np.where(np.isfinite(np.imag(x)), np.imag(g), 0)
+    real = np.where(np.isfinite(np.real(x)), np.real(g), 0)
+    return real + 1j * np.where(np.isfinite(np.imag(x)), np.imag(g), 0)
 
 
 rule(np.nan_to_num, "x | copy=True nan=0.0 posinf=None neginf=None", "nan→0", r"\operatorname{num} $x",

@@ -126,7 +126,8 @@ def in_full(g: Array, n: int, m: int, late: bool = False) -> Array:
 def convolve_x(g: Array, x_shape: Shape, y: Array) -> Array:
     """z[k] = Σ_i x[i] y[k − i], so dL/dx[i] = Σ_k g[k] y[k − i]: g slid over y reversed."""
     y = np.reshape(y, -1)
-    return np.convolve(in_full(g, int(np.prod(x_shape)), y.shape[0]), y[::-1], "valid").reshape(x_shape)
+    n = int(np.prod(x_shape))
+    return np.convolve(in_full(g, n, y.shape[0]), y[::-1], "valid").reshape(x_shape)
 
 
 def correlate_x(g: Array, x_shape: Shape, y: Array) -> Array:
@@ -140,7 +141,8 @@ def correlate_y(g: Array, x: Array, y_shape: Shape) -> Array:
     """The same for y: conjugated, and reversed back."""
     x = np.reshape(x, -1)
     n, m = x.shape[0], int(np.prod(y_shape))
-    return np.conjugate(np.convolve(in_full(g, n, m, n < m), np.conjugate(x)[::-1], "valid")[::-1]).reshape(y_shape)
+    sent = np.convolve(in_full(g, n, m, n < m), np.conjugate(x)[::-1], "valid")
+    return np.conjugate(sent[::-1]).reshape(y_shape)
 
 
 # fmt: off
@@ -161,4 +163,5 @@ run_own(*[getattr(np.emath, name) for name in np.emath.__all__])
 def real_if_close(a: Array, tol: float = 100) -> Array:
     """The real part, if all imaginary parts are rounding errors."""
     x = as_array(a)
-    return np.real(x) if x.dtype.kind == "c" and np.real_if_close(numbers_of(x), tol).dtype.kind != "c" else x
+    answer = np.real_if_close(numbers_of(x), tol)
+    return np.real(x) if x.dtype.kind == "c" and answer.dtype.kind != "c" else x

@@ -98,7 +98,8 @@ def pad_x(g: Array, x_shape: Shape, pad_width: Any, mode: Any) -> Array:
         before = np.broadcast_to(pad_width, (len(x_shape), 2))[:, 0]
         return g[tuple([slice(int(b), int(b) + n) for b, n in zip(before, x_shape, strict=True)])]
     size = math.prod(x_shape)
-    return put_back(g, (np.pad(np.arange(size).reshape(x_shape), pad_width, mode),), (size,)).reshape(x_shape)
+    origin = np.pad(np.arange(size).reshape(x_shape), pad_width, mode)
+    return put_back(g, (origin,), (size,)).reshape(x_shape)
 
 
 def take_x(g: Array, x_shape: Shape, indices: Array, axis: Any, mode: Any) -> Array:

@@ -156,7 +156,8 @@ def einsum(*operands: Any, optimize: object = False, **options: Any) -> Array:
     arrays, call = arrays_and_subscripts(operands)
     if not isinstance(call, str) and any([is_node(part) for part in call]):  # NumPy says what is wrong
         return np.einsum(*[numbers_of(x) for x in operands], **options)
-    return indexed_sum(arrays, call, explicit(call, [np.ndim(x) for x in arrays]), optimize, **options)
+    letters = explicit(call, [np.ndim(x) for x in arrays])
+    return indexed_sum(arrays, call, letters, optimize, **options)
 
 
 def arrays_and_subscripts(operands: Any) -> tuple[Any, Any]:
@@ -180,7 +181,8 @@ def compute_einsum(xs: Sequence[Array], call: Any, letters: str, **options: Any)
     """The call as it was given, so that its bits and its errors are NumPy's."""
     if isinstance(call, str):
         return np.einsum(call, *xs, **options)
-    return np.einsum(*[word for pair in zip(xs, call, strict=False) for word in pair], *call[len(xs) :], **options)
+    given = [word for pair in zip(xs, call, strict=False) for word in pair]
+    return np.einsum(*given, *call[len(xs) :], **options)
 
 
 indexed_sum.compute = compute_einsum  # type: ignore[attr-defined]

@@ -143,7 +143,8 @@ def edges_of(a: Any, bins: Any, range: Any) -> Array:
 
 def bin_of(a: Array, edges: Array) -> Array:
     """Which bin each number is in; bins contain their left edge, the last one both. -1 or the number of bins: none."""
-    return np.where(a == edges[-1], edges.size - 2, np.searchsorted(edges, a, "right") - 1)
+    i = np.searchsorted(edges, a, "right") - 1
+    return np.where(a == edges[-1], edges.size - 2, i)
 
 
 def histogram_w(g: Array, a: Array, bins: object, range: object) -> Array:

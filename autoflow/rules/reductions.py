@@ -77,7 +77,8 @@ def deviations(x: Array, axis: Axis, dtype: DTypeLike | None, where: object) -> 
     x = mask_out(x, where)
     dtype = np.float32 if dtype is None and x.dtype == np.float16 else dtype
     if where is not None and not is_on_host(x):  # CuPy's mean knows no where=
-        return x - np.sum(x, axis=axis, dtype=dtype, keepdims=True) / count_used(x.shape, axis, where)
+        total = np.sum(x, axis=axis, dtype=dtype, keepdims=True)
+        return x - total / count_used(x.shape, axis, where)
     return x - compute_mean(x, axis, dtype, True, where)
 
 
@@ -147,7 +148,8 @@ def product_of_others(x: Array, axis: Axis) -> Array:
     """
     y = to_last(x, axis)
     left = np.cumprod(shift_right(y), axis=-1)
-    return from_last(left * np.cumprod(shift_right(y[..., ::-1]), axis=-1)[..., ::-1], x.shape, axis)
+    right = np.cumprod(shift_right(y[..., ::-1]), axis=-1)[..., ::-1]
+    return from_last(left * right, x.shape, axis)
 
 
 def in_dtype(x: Array, dtype: DTypeLike | None) -> Array:
@@ -247,7 +249,8 @@ def find_maxima(x: Array, axis: Axis, keepdims: bool, initial: object, where: An
     keepdims = bool(keepdims)
     z = restore_axes(z, x.shape, axis, keepdims)
     mask = in_blocks(operator.eq, x, z) if where is None else np.logical_and(x == z, where)
-    return Reached(mask, None if initial is None else how_many(mask, axis) + (z == initial), axis, keepdims)
+    shares = None if initial is None else how_many(mask, axis) + (z == initial)
+    return Reached(mask, shares, axis, keepdims)
 
 
 def how_many(mask: Array, axis: Axis) -> Array:

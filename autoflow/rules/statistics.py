@@ -116,7 +116,8 @@ def quantile_q(g: Array, x: Array, q: Any, name: str, axis: Axis, method: str, w
     low = np.minimum(low, np.maximum(last - 1, 0))
     grid = np.ogrid[tuple([slice(n) for n in rows])]
     step = values[(*grid, np.minimum(low + 1, last))] - values[(*grid, low)]
-    return total(g.reshape(q_shape + rows) * step * slopes(name, y, numbers, method), tuple(range(len(q_shape), ndim)))
+    sent = g.reshape(q_shape + rows) * step * slopes(name, y, numbers, method)
+    return total(sent, tuple(range(len(q_shape), ndim)))
 
 
 def per_row(q: Any, ndim: int) -> Array:

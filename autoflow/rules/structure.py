@@ -181,7 +181,8 @@ def padded(array: Array, pad_width: object, mode: object = "constant", **options
         mode = "constant"  # any numbers may stand there: zeros are fine
     if mode == "constant" and not {*options} - {"constant_values"} and not has_gradient(constants):
         return pad(x, pad_width, mode, *([] if constants is None else [numbers_in(constants)]))
-    return numpys_pad(x, np.array(pairs(pad_width, x.ndim) if x.ndim else pad_width).view(Widths), mode, **options)
+    widths = np.array(pairs(pad_width, x.ndim) if x.ndim else pad_width)
+    return numpys_pad(x, widths.view(Widths), mode, **options)
 
 
 class Widths(np.ndarray):

@@ -311,7 +311,8 @@ def computed_in(ufunc: Any, inputs: tuple[Any, ...], options: ByName) -> tuple[A
     fitting = all([v.dtype == dtype or np.can_cast(v.dtype, dtype, "same_kind") for v in arrays])
     if dtype.kind not in "fc" or not alike or not fitting:
         return inputs, options
-    return tuple([as_dtype(v, dtype) for v in arrays]), {k: v for k, v in options.items() if k != "dtype"}
+    cast = [as_dtype(v, dtype) for v in arrays]
+    return tuple(cast), {k: v for k, v in options.items() if k != "dtype"}
 
 
 def cast_before(method: str, ufunc: np.ufunc, body: AnyFunction) -> AnyFunction:
@@ -363,7 +364,8 @@ def reduce_by_halves(ufunc: np.ufunc, x: Array, axis: Axis, keepdims: bool, init
         y = np.concatenate([folded, y[..., 2 * half :]], axis=-1)
     if not y.shape[-1]:
         y = zeros(y, (*y.shape[:-1], 1)) + ufunc.identity
-    return restore_axes(y[..., 0] if initial is None else ufunc(y[..., 0], initial), x.shape, axis, not keepdims)
+    z = y[..., 0] if initial is None else ufunc(y[..., 0], initial)
+    return restore_axes(z, x.shape, axis, not keepdims)
 
 
 def shares(exp: AnyFunction) -> Callable[..., Array]:

@@ -137,7 +137,8 @@ class Trajectory(Function):
             """d(y, λ, collected)/dt."""
             y, adjoint = state[:n], state[n : 2 * n]
             slope, pullback = vjp(lambda y, *v: problem.at(y, time, v), y, *values, allow_unused=True)
-            return np.concatenate([slope, *[-np.reshape(part, -1) for part in pullback(adjoint)]])
+            back = [-np.reshape(part, -1) for part in pullback(adjoint)]
+            return np.concatenate([slope, *back])
 
         adjoint, collected = g[-1], np.zeros(ends[-1])
         times: list[Array] = [np.sum(g[-1] * problem.at(z[-1], t[-1], arrays))]  # later by dt, y is further by f dt
@@ -306,7 +307,8 @@ class EventTimes(Function):
         problem, ask, (t, y0, t0, *arrays), (g,) = ctx.problem, ctx.ask, ctx.saved_tensors, grads
 
         def states(y0: Array, t0: Array, values: Any) -> Array:
-            return Trajectory.apply(y0, np.concatenate([np.reshape(t0, 1), t]), *values, problem=problem)[1:]
+            grid = np.concatenate([np.reshape(t0, 1), t])
+            return Trajectory.apply(y0, grid, *values, problem=problem)[1:]
 
         def residuals(y0: Array, t0: Array, *values: Array) -> Array:
             y = states(y0, t0, values)

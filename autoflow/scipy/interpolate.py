@@ -190,7 +190,8 @@ def fitpack_integral(t: Array, c: Array, k: int, a: Array, b: Array) -> tuple[An
 
 def least_squares(x: Array, y: Array, t: Array, k: int, w: Array, *periodic: bool) -> tuple[Any, ...]:
     """``_lsq_solve_qr``, whose third result is the coefficients. Shapes: x, w (n,), y (n, d)."""
-    return None, None, np.linalg.lstsq(design(x, t, k, t.size - k - 1) * w[:, None], y * w[:, None])[0], None, None
+    a = design(x, t, k, t.size - k - 1) * w[:, None]
+    return None, None, np.linalg.lstsq(a, y * w[:, None])[0], None, None
 
 
 def fitpack_knots(

@@ -162,7 +162,8 @@ def has_one_type(v: Value) -> bool:
 
 def is_matmul(v: Value) -> bool:
     """A product of matrices, or of stacks of them?"""
-    return v.kind == PRODUCT or (v.kind == CALL and v.function is np.matmul and min([len(x.shape) for x in v.args]) > 1)
+    stacked = v.kind == CALL and v.function is np.matmul and min([len(x.shape) for x in v.args]) > 1
+    return v.kind == PRODUCT or stacked
 
 
 def is_small_product(v: Value) -> bool:

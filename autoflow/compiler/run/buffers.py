@@ -402,4 +402,5 @@ def shape_buffer(flat: Array, shape: tuple[int, ...], layout: tuple[int, ...] | 
     """A flat buffer as an array whose axes lie in memory in the order ``layout``."""
     if layout is None:
         return flat.reshape(shape)
-    return flat.reshape([shape[a] for a in layout]).transpose(sorted(range(len(layout)), key=layout.__getitem__))
+    inverse = sorted(range(len(layout)), key=layout.__getitem__)
+    return flat.reshape([shape[a] for a in layout]).transpose(inverse)

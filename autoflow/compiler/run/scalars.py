@@ -59,7 +59,8 @@ def computes_floats(v: Value) -> bool:
     if v.kind != UFUNC:
         return False
     types = types_of(v.function, tuple([x.dtype if x.dtype is not None else type(x.sample) for x in v.args]))
-    return bool(types) and types == types_of(v.function, tuple([BOOL if x.dtype is BOOL else float for x in v.args]))
+    floats = tuple([BOOL if x.dtype is BOOL else float for x in v.args])
+    return bool(types) and types == types_of(v.function, floats)
 
 
 class Slots(WatchedPlan):

@@ -194,7 +194,7 @@ class JavaScript(Writer):
             optional = function in RULES and not isinstance(function, np.ufunc)  # what a formula takes may be left out
             bound = RULES[function].bind(args, options) if options or optional else args
             formula = formula_of(function, bound, v.dtype)
-        return self.loop(self.new(v.shape, v.dtype), self.operands(bound), formula)
+            return self.loop(self.new(v.shape, v.dtype), self.operands(bound), formula)
         in_memory = {"K", "A"} & {str(a) for a in (*args, *options.values())} and any([a.layout for a in v.args])
         if function in MOVES and not in_memory:
             places = [a.kind in KNOWN and a.dtype is not None and a.dtype.kind in "iub" for a in v.args]

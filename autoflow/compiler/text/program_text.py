@@ -90,7 +90,8 @@ class ProgramText:
         arguments = ", ".join(self.inputs)
         head = [*sorted(w.modules), *["\n" + x + "\n" if x.startswith("def") else x for x in w.outside.values()]]
         body = "\n".join([*self.docstring(outputs), "# the program", *w.lines, f"return {results}"])
-        return saved("\n".join([*head, "", "", f"def {self.name}({arguments}):", indent(body, "    ")]) + "\n", path)
+        text = "\n".join([*head, "", "", f"def {self.name}({arguments}):", indent(body, "    ")]) + "\n"
+        return saved(text, path)
 
     def to_javascript(self, path: object = None, name: str = "makeProgram") -> str:
         """A function in JavaScript that makes ``{inputs, outputs, run}``: typed arrays in the order of the arguments

@@ -369,7 +369,8 @@ def is_number(x: object) -> bool:
 def has_elements(container: object, elements: list[Any]) -> bool:
     """Are these the elements, in this order?"""
     now = container if isinstance(container, list) else elements_of(container)
-    return len(now) == len(elements) and (all(map(is_, now, elements)) or all(map(is_equal, now, elements)))
+    is_same = len(now) == len(elements)
+    return is_same and (all(map(is_, now, elements)) or all(map(is_equal, now, elements)))
 
 
 def reader(x: Any) -> tuple[Callable[[], Any], Any]:

@@ -154,7 +154,8 @@ def run_once(
     def entering(x: Any) -> Any:
         if not is_input(x):
             return x
-        return entered.setdefault(id(x), tape.borrow(program.input(value_of(x))))
+        value = program.input(value_of(x))
+        return entered.setdefault(id(x), tape.borrow(value))
 
     given = [pytree.tree_map(entering, args), pytree.tree_map(entering, options)]
     both = zip([*args, *options.values()], [*given[0], *given[1].values()], strict=True)

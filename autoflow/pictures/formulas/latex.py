@@ -285,7 +285,8 @@ def operand_value(record: Record, slot: int) -> Array:
 
 def spread_out(shape: tuple[int, ...], low: float, high: float) -> Array:
     """Numbers between low and high, no two alike: values for an array that was not kept."""
-    return (low + (high - low) * ((np.arange(int(np.prod(shape))) * 0.618) % 1)).reshape(shape)
+    size = int(np.prod(shape))
+    return (low + (high - low) * ((np.arange(size) * 0.618) % 1)).reshape(shape)
 
 
 def one_run(

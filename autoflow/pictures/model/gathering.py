@@ -391,7 +391,8 @@ class Walk:
 def as_it_was(x: Any, record: Record) -> Any:
     """A plain operand; only shape and dtype if the array has been written into, by the operation or later."""
     value = x.reference() if isinstance(x, FreedArray) else x
-    return FreedArray(np.broadcast_to(np.empty((), x.dtype), x.shape)) if writer_since(value, record.number - 1) else x
+    is_written = writer_since(value, record.number - 1)
+    return FreedArray(np.broadcast_to(np.empty((), x.dtype), x.shape)) if is_written else x
 
 
 def kept_bytes(order: Iterable[Any]) -> dict[int, int]:

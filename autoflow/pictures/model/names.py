@@ -391,7 +391,8 @@ def as_title(text: str) -> str:
     except SyntaxError:
         return text
     spaced = spaced if '"' in spaced else re.sub(r"(?<=\de[-+])0", "", spaced)
-    return re.sub(rf"(?<![\w.])({'|'.join(MODULES)})\.(?:\w+\.)*(?=\w+\()", "", re.sub(r" (\*\*?|//?) ", r"\1", spaced))
+    tight = re.sub(r" (\*\*?|//?) ", r"\1", spaced)
+    return re.sub(rf"(?<![\w.])({'|'.join(MODULES)})\.(?:\w+\.)*(?=\w+\()", "", tight)
 
 
 def _parenthesise(text: str, strength: int, place: int, name: str) -> str:

@@ -217,7 +217,8 @@ def end(graph: GraphData) -> Step:
     found = [f"{gradient_name(graph, v)} = {amount_text(v.gradient, graph)}" for v in graph.nodes
              if v.kind == "Variable" and v.gradient]  # fmt: skip
     boxes = any([v.fold and v.fold.variables for v in graph.nodes])
-    return Step(0, "end", listed(found) or ("all Variables are in folded boxes" if boxes else "no Variable is drawn"))
+    none = "all Variables are in folded boxes" if boxes else "no Variable is drawn"
+    return Step(0, "end", listed(found) or none)
 
 
 Receiver = tuple[int | None, int | None]  # a node, and which of its results if it has several

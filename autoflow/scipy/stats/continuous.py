@@ -363,7 +363,8 @@ class Continuous(Distribution):
             ok = self._valid(*shapes) & (numbers_of(scale) > 0) & (at >= 0) & (at <= 1)
             inside = ((at > 0) | math.isfinite(ends[0])) & ((at < 1) | math.isfinite(ends[1]))
             safe = [(v, 0.5) for v in (q, *shapes)]
-            return move(with_limits(getattr(self, method), safe, inside, np.where(at == 0, *ends), ok), loc, scale)
+            z = with_limits(getattr(self, method), safe, inside, np.where(at == 0, *ends), ok)
+            return move(z, loc, scale)
 
     def ppf(self, q: Array, *args: object, **named: object) -> Node:
         """The quantile: the x with cdf(x) = q. NaN where q is not a probability."""
