@@ -34,17 +34,6 @@ LEFT: list[tuple[Callable[[], Any], str, int, Callable[[], object] | None]] = []
 TRUE, OTHER, TAKEN = 1, 7, 31  # of ``shadow``: see ``nodes/nodes.py:shadow_of``; the last one also for ``float(x)``
 
 
-class Shadow(int):
-    """What nodes show in one run to those who read their memory past us. ``shown``: by the ids of who owns memory and
-    of what nodes show of it, the array of numbers there, and what is shown. No other run changes that."""
-
-    def __init__(self, n: int) -> None:
-        self.shown: dict[int, dict[int, tuple[Any, Any]]] = {}
-
-    def __reduce__(self) -> Any:
-        return Shadow, (int(self),)
-
-
 @dataclass(frozen=True)
 class Modes:
     """Every switch. ``af.options`` shows the public ones to users: :class:`Options`."""
@@ -70,7 +59,10 @@ class Modes:
     safe_masking: bool = False  # in backward passes 0 · inf = 0, see backprop/anomaly.py
     # In the second run of a checkpointed function the number before it, in a part of the data -1. Statistics stay then.
     repeating: int = 0
-    shadow: Any = 0  # in a proof its Shadow: see transforms/shadow.py
+    shadow: int = 0  # what do nodes show to those who read their memory past us? See transforms/shadow.py
+    # In one run of a proof, by the ids of who owns memory and of what nodes show of it: the array of numbers there, and
+    # what is shown.
+    shown: dict[int, dict[int, Any]] = field(default_factory=dict, compare=False, repr=False)
     autocast: DTypeLike = None  # the dtype in which products are computed, see forward/mixed_precision.py
     wrap_open_record: Any = None  # around ``open_record`` of backward passes: by af.compile and af.vmap
     apart: int = 0  # in a user's function of plain arrays: the number at its start; older nodes are from outside
@@ -86,8 +78,6 @@ class Modes:
         looks = self.strict or self.anomaly or self.shadow or self.wrap_open_record is not None
         limit = min(self.keep, 65_536) if is_plain else -1
         vars(self).update(fast_path_limit=limit, is_looked_at=bool(looks), deeper=None)
-        if self.shadow and type(self.shadow) is int:
-            vars(self)["shadow"] = Shadow(self.shadow)
 
 
 SWITCHES = {f.name for f in fields(Modes) if f.init}
@@ -110,17 +100,17 @@ modes = MODES.get
 
 
 @contextmanager
-def switched_elsewhere(shadow: int, listeners: Listeners) -> Iterator[None]:
+def switched_elsewhere(shadow: int, shown: Any, listeners: Listeners) -> Iterator[None]:
     """In the block, threads without switches of their own have these, with more listeners; this one has its own."""
 
-    def change(shadow: int, add: Listeners, drop: Listeners) -> None:
+    def change(shadow: int, shown: Any, add: Listeners, drop: Listeners) -> None:
         with CHANGING:
             listeners = tuple([x for x in (*DEFAULT.listeners, *add) if x not in drop])
-            vars(DEFAULT).update(shadow=shadow, listeners=listeners)
+            vars(DEFAULT).update(shadow=shadow, shown=shown, listeners=listeners)
             DEFAULT.__post_init__()
 
-    with finally_(change, 0, (), listeners):
-        change(shadow, listeners, ())
+    with finally_(change, 0, {}, (), listeners):
+        change(shadow, shown, listeners, ())
         yield
 
 
@@ -230,7 +220,7 @@ class transforming(switched):  # noqa: N801 - used like a function
     def inside(self, before: Modes) -> Modes:
         """What is remembered, or made."""
         known = before.deeper
-        if known is None or known.shadow is not before.shadow or known.listeners != before.listeners:
+        if known is None or known.shown is not before.shown or known.listeners != before.listeners:
             known = super().inside(before)
             if not (before.layer or before.listeners or before.events or before.wrap_open_record or before.own_memory):
                 vars(before)["deeper"] = known

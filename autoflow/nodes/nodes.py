@@ -396,10 +396,10 @@ set_flags: AnyFunction = np.ndarray.setflags  # called on nodes: set_flags(node,
 def on_memory(array: Array, cls: Any) -> Array:
     """``array`` as a node of that class. The memory is then read-only for all but the node. (In a proof it is memory of
     its own, with other numbers, unless nothing is lost when they are read: those of a Constant.)"""
-    if shadow := modes().shadow:
+    if modes().shadow:
         own, array = array, shadow_of(array, TRUE) if issubclass(cls, ConstantRole) else shadow_of(array)
         if own is not array:
-            key, shown = id(array), shadow.shown.setdefault(id(versions.owner_of(own)), {})
+            key, shown = id(array), modes().shown.setdefault(id(versions.owner_of(own)), {})
             shown[key] = own, weakref.ref(array, lambda _: shown.pop(key, None))
     node = array.view(cls)
     if cls.family is NUMPY:
@@ -409,7 +409,7 @@ def on_memory(array: Array, cls: Any) -> Array:
 
 def show_writing(array: Array) -> None:
     """Let all that nodes show of this memory, into which a node is written, have other numbers, as the node has."""
-    for own, shown in [*modes().shadow.shown.get(id(versions.owner_of(array)), {}).values()]:
+    for own, shown in [*modes().shown.get(id(versions.owner_of(array)), {}).values()]:
         if (shadow := shown()) is not None and np.may_share_memory(own, array, max_work=1000):  # type: ignore[arg-type]
             np.copyto(shadow, shadow_of(own))
 

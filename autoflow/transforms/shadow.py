@@ -36,7 +36,7 @@ from ..backprop.second_runs import is_busy, is_users, mark, named_by, reachable
 from ..backprop.snapshots import MISSING, Snapshot, cell_value, others_run, silence, slots_of, value_in_context
 from ..base import pytree
 from ..base.errors import LostGradientError, UnprovedWarning
-from ..base.modes import OTHER, TRUE, Shadow, modes, switched, switched_elsewhere
+from ..base.modes import OTHER, TRUE, modes, switched, switched_elsewhere
 from ..base.numbering import now
 from ..base.process import finally_
 from ..base.transformed import FunctionOfFunction
@@ -479,7 +479,7 @@ class Proof:
             return False
         try:
             with finally_(left.restore), silence(), warnings.catch_warnings(record=True), left.locked():
-                copy_context().run(switched(listeners=(), shadow=TRUE).call, self.begin)
+                copy_context().run(switched(listeners=(), shadow=TRUE, shown={}).call, self.begin)
                 return not self.obstacle() and self.look()
         except LostGradientError:
             raise
@@ -503,9 +503,9 @@ class Proof:
         if shadow and not self.shared:
             self.show(shadow)
         # Nodes that other threads make meanwhile: those that were there before see no shadow.
-        others, start, shadow = list[Any](), now(), Shadow(shadow)
-        with switched_elsewhere(0 if self.shared else shadow, (others.append,) if self.shared else ()):
-            run_again = switched(**{"listeners": (), **changes}, shadow=shadow).call
+        others, start, shown = list[Any](), now(), dict[int, Any]()
+        with switched_elsewhere(0 if self.shared else shadow, shown, (others.append,) if self.shared else ()):
+            run_again = switched(**{"listeners": (), **changes}, shadow=shadow, shown=shown).call
             result, found = self.context.copy().run(run_again, run_with_inner, self.run)
         if others and any([r.number > start for r in records_of(others) & records_of(result)]):
             raise RuntimeError("another thread computes with these nodes")

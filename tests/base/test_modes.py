@@ -358,7 +358,7 @@ def test_what_a_transform_begins_with_follows_the_switches_around_it():
                 assert inside() == {**usual, **change, "recording": True, "depth": 2}
     for shadow, listeners in ((OTHER, ()), (0, (heard,)), (0, ())):
         with futures.ThreadPoolExecutor(1) as pool:  # one thread, which keeps what it remembers
-            with switched_elsewhere(shadow, listeners):
+            with switched_elsewhere(shadow, {}, listeners):
                 found = pool.submit(inside).result()
             assert found == {**usual, "shadow": shadow, "listeners": listeners}
             assert pool.submit(inside).result() == usual
