@@ -469,11 +469,13 @@ def is_iterator(kind: type) -> bool:
     return (in_c and hasattr(kind, "__next__")) or hasattr(kind, "qsize")
 
 
-def position_of(x: Any) -> object:
+def position_of(x: Any, held: Any = ()) -> object:
     """The position of an iterator: a value that changes when it moves on; None where it is that of an inner one, and a
-    new object, which equals no other, where it cannot be seen."""
+    new object, which equals no other, where it cannot be seen. ``held``: its variables at an earlier time, kept alive
+    so that no other object gets the id of one."""
     if isinstance(x, types.GeneratorType):
-        return x.gi_frame is None, x.gi_frame and x.gi_frame.f_lasti
+        frame, inside = x.gi_frame, [position_of(v) for v in gc.get_referents(x) if is_iterator(type(v))]
+        return frame and (frame.f_lasti, [*map(id, frame.f_locals.values())]), inside
     if type(x).__module__ == "_io":
         return x.closed or x.tell()
     if hasattr(x, "qsize"):

@@ -132,7 +132,18 @@ def test_nodes_are_of_the_classes_of_eager_code():
     assert af.grad(f)(x)[0] == 2.0 * 64
 
 
+class Own(np.float64):
+    def __mul__(self, other):
+        return float(self) * np.asarray(other) * 10
+
+
 def test_a_subclass_of_ndarray_is_refused_or_right():
+    f = lambda x, y: x * y  # noqa: E731
+    for x in (Own(2.0), np.float64(2.0), np.longdouble(2.0), np.longlong(2), Own(2.0)):
+        if type(x) is Own:
+            with pytest.raises(CompileError, match="arithmetic of its own"):
+                af.compile(f)(x, W)
+        np.testing.assert_array_equal(af.compile(f, fallback=True)(x, W), f(x, W), strict=True)
     for f in (lambda x: x.view(np.matrix) * x.view(np.matrix).T, lambda x: np.ma.masked_greater(x, 1.0) * 2.0):
         with pytest.raises(CompileError):
             af.compile(f)(np.ones((2, 2)))

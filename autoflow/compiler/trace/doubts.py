@@ -146,11 +146,11 @@ def is_ours(what: str, depth: int) -> bool:
     return str(frame.f_globals.get("__name__")).startswith("autoflow.")
 
 
-def check_class(x: object) -> None:
-    """Refuse an array of a class with its own operators, or whose results are of that class."""
+def check_class(x: Any) -> None:
+    """Refuse an array or number of a class with its own operators, or whose results are of that class."""
     kind = type(x)
     is_plain = kind in (np.ndarray, np.memmap) or kind.__module__.startswith("autoflow.")
-    if issubclass(kind, np.ndarray) and not is_plain:
+    if issubclass(kind, (np.ndarray, np.generic)) and not is_plain and kind is not x.dtype.type:
         raise CompileError(f"a {kind.__name__} may have arithmetic of its own: pass a plain array instead")
 
 

@@ -207,7 +207,7 @@ class Guards:
                     f"the compiled function finds an iterator outside, a {type(x).__name__}: it would give its first "
                     f"element to all calls. Call next() outside, and pass what it gives as an argument."
                 )
-            self.moving.append((x, partial(position_of, x), position_of(x)))
+            self.moving.append((x, partial(position_of, x, gc.get_referents(x)), position_of(x)))
 
     def enter(self, x: object) -> list[Edge]:
         """The edges from an object. Remembers how many attributes it has, the contents of a collection, the parts of a

@@ -284,7 +284,8 @@ ITERATORS = {
     "count": lambda: itertools.count(1), "cycle": lambda: itertools.cycle([1.0, 2.0]),
     "zip": lambda: map(sum, zip([1.0, 2.0, 3.0])), "map": lambda: map(float, [1, 2, 3]),
     "enumerate": lambda: map(sum, enumerate([1.0, 2.0, 3.0])), "chain": lambda: itertools.chain([1.0], [2.0, 3.0]),
-    "an iterator of its own": lambda: Batches(),
+    "an iterator of its own": lambda: Batches(), "begun": lambda: (next(g := (k for k in range(1, 9))), g)[1],
+    "begun, of equal numbers": lambda: (next(g := (1.0 for _ in [0] * 9)), g)[1],
 }  # fmt: skip
 
 
@@ -319,7 +320,7 @@ def test_files_and_iterators_that_are_not_touched_are_no_reason(tmp_path):
     path = tmp_path / "log"
     path.write_text("")
     with path.open() as file:
-        holder = SimpleNamespace(log=file, rate=2.0, unused=iter([1, 2]))
+        holder = SimpleNamespace(log=file, rate=2.0, unused=iter([1, 2]), begun=ITERATORS["begun"]())
         c = af.compile(lambda x: x * holder.rate)
         for _ in range(2):
             equal(c(np.ones(1)), np.full(1, 2.0))
