@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Any
 
 from .names import FRAMES, Naming, caller_of
@@ -182,12 +182,9 @@ class Boxes:
         """Leave out what says nothing: the calls around all of the graph, and boxes around one operation or one box
         that says the same, but for calls that tell values of one name apart. Then objects are called as the box around
         them calls them."""
-        shared = 0
-        for keys in zip(*known, strict=False):
-            box = self.boxes[keys[0]]
-            if len(set(keys)) > 1 or box.kind == "scope" or box.has_turns:
-                break
-            shared += 1
+        alike = takewhile(lambda keys: len(set(keys)) == 1, zip(*known, strict=False))
+        boxes = [self.boxes[keys[0]] for keys in alike]
+        shared = next((k for k, box in enumerate(boxes) if box.kind == "scope" or box.has_turns), len(boxes))
         self.paths = {r: path[shared:] for r, path in self.paths.items()}
         done: set[Key] = set()
         for path in self.paths.values():
