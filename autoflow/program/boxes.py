@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Any
 
 from .names import FRAMES, Naming, caller_of
@@ -182,12 +182,9 @@ class Boxes:
         """Leave out what says nothing: the calls around all of the graph, and boxes around one operation or one box
         that says the same, but for calls that tell values of one name apart. Then objects are called as the box around
         them calls them."""
-        shared = 0
-        for keys in zip(*known, strict=False):
-            box = self.boxes[keys[0]]
-            if len(set(keys)) > 1 or box.kind == "scope" or box.has_turns:
-                break
-            shared += 1
+        alike = takewhile(lambda keys: len(set(keys)) == 1, zip(*known, strict=False))
+        boxes = [self.boxes[keys[0]] for keys in alike]
+        shared = next((k for k, box in enumerate(boxes) if box.kind == "scope" or box.has_turns), len(boxes))
         self.paths = {r: path[shared:] for r, path in self.paths.items()}
         done: set[Key] = set()
         for path in self.paths.values():
@@ -219,17 +216,14 @@ class Boxes:
         """Leave out the boxes that pass a test of what is directly in them, without those inside that pass it."""
         for box in self.boxes.values():
             box.content = set()
-        for r, path in self.paths.items():
-            inside: tuple[Key | int, ...] = (*path[1:], r)
-            for outer, inner in zip(path, inside, strict=False):
-                self.boxes[outer].content.add(inner)
-        ways = dict.fromkeys([path[:n] for path in self.paths.values() for n in range(1, len(path) + 1)])
-        dropped: set[Key] = set()
-        for *around, key in sorted(ways, key=len, reverse=True):
-            if test(self.boxes[key]):
-                dropped.add(key)
-                for outer in around[-1:]:
-                    self.boxes[outer].content ^= {key, *self.boxes[key].content}
+        ways: list[tuple[Any, ...]] = [(None, *path, r) for r, path in self.paths.items()]
+        around = {key: outer for way in ways for outer, key in pairwise(way)}
+        dropped = set[Key]()
+        for key, outer in reversed(around.items()):  # what is inside comes first
+            inner = self.boxes.get(key)
+            dropped |= {key} if inner is not None and test(inner) else set()
+            if outer is not None:
+                self.boxes[outer].content |= inner.content if inner is not None and key in dropped else {key}
         self.paths = {r: tuple([key for key in path if key not in dropped]) for r, path in self.paths.items()}
 
     def is_its_calls(self, box: Box) -> bool:

@@ -192,10 +192,8 @@ class Naming:
     def users(self) -> dict[int, list[tuple[RecordLike, int]]]:
         """The records that use a node, in their order, and as which operand."""
         found: dict[int, list[tuple[RecordLike, int]]] = {}
-        for r in self.records:
-            for slot, parent in enumerate(r.parents):
-                if parent is not None:
-                    found.setdefault(id(parent), []).append((r, slot))
+        for use in [(r, slot) for r in self.records for slot, x in enumerate(r.parents) if x is not None]:
+            found.setdefault(id(use[0].parents[use[1]]), []).append(use)
         return found
 
     def first_use(self, x: Any) -> str | None:
@@ -358,13 +356,12 @@ class Naming:
             above = caller_of(function_around(r.place, COMPREHENSIONS))
             self.calls.update({id(r): above.text} if above and above.is_call else {})
 
-    def is_anothers(self, r: Any) -> bool:
+    def is_anothers(self, r: RecordLike) -> bool:
         """Has the function that made a record, or one between it and the caller that names it, another value of that
         name? In the boxes of both it would be told twice."""
         (space, text), call = self.keys[id(r)], function_of(r.place)
         while type(call) is Activation and (own := space_of(call, text)) != space:
-            others = self.given.get((own, text), ()) if own in (call, call.owner) else ()
-            if self.names[id(r)] in [self.names.get(id(x)) for x in others]:
+            if self.names[id(r)] in [self.names.get(id(x)) for x in self.given.get((own, text), ())]:
                 return True
             call = call.parent and function_around(call.parent)
         return False
@@ -398,15 +395,10 @@ def space_of(place: Spot, text: str) -> Space:
 
 
 def is_one(record: RecordLike, found: Expression | None) -> bool:
-    """Does each execution of the expression make one record?"""
-    return found is not None and is_of(found, record.rule.name)
-
-
-def is_of(found: Expression, operation: str) -> bool:
-    """Does the expression do nothing but this operation?"""
-    if found.is_call:
-        return found.called in (operation, SYNONYMS.get(operation))
-    return isinstance(found.node, ONE)
+    """Does each execution of the expression make one record, and nothing but this operation?"""
+    if found is not None and found.is_call:
+        return found.called in (record.rule.name, SYNONYMS.get(record.rule.name))
+    return found is not None and isinstance(found.node, ONE)
 
 
 def is_carried(record: RecordLike) -> bool:

@@ -252,11 +252,8 @@ def halves():
 @pytest.mark.parametrize("between", [(), (4,), (2, 3, 5), range(9)])
 def test_what_is_between_equal_parts_is_no_part_of_them(between, goes_on):
     """A generator that goes on there has a box, too, which then may hold parts that are not its own."""
-    h, half, ws = (
-        af.Variable(np.ones(2), name="h0"),
-        halves(),
-        [af.Variable(np.eye(2), name=f"W{k}") for k in range(10)],
-    )
+    h, half = af.Variable(np.ones(2), name="h0"), halves()
+    ws = [af.Variable(np.eye(2), name=f"W{k}") for k in range(10)]
     next(half)
     h = half.send(h) if goes_on else h
     for k in range(10):
@@ -264,15 +261,12 @@ def test_what_is_between_equal_parts_is_no_part_of_them(between, goes_on):
             h = np.tanh(ws[0 if goes_on else k] @ h)
         h = (half.send(h) if goes_on else h * 0.5) if k in between else h
     (fold,) = [v.fold for v in graph(np.sum(h)).drawn.nodes if v.fold]
-    inside = len([k for k in between if 0 < k < 8]) * (1 + goes_on)
-    told = (
-        "all with the same W0" if goes_on else "each with its own W",
-        *[f"and {inside} operation{'s' * (inside > 1)} between them"] * bool(inside),
-    )
-    if goes_on and between == range(9):
-        assert (fold.operations, "18 operations from outside" in fold.what) == (38, True)
-    else:
-        assert (fold.operations, fold.told[1:]) == (16 + inside, told)
+    inside, is_its_box = len([k for k in between if 0 < k < 8]) * (1 + goes_on), goes_on and between == range(9)
+    told = "all with the same W0" if goes_on else "each with its own W"
+    more = f"and {inside} operation{'s' * (inside > 1)} between them"
+    number = 38 if is_its_box else 16 + inside
+    assert (fold.operations, "18 operations from outside" in fold.what) == (number, is_its_box)
+    assert fold.told[1:] == (told, more)[: 0 if is_its_box else 1 + bool(inside)]
 
 
 def test_many_nodes_fold_by_themselves_from_the_deepest():
