@@ -340,7 +340,7 @@ def new_row(
         raise ValueError(f"row of {name}: a derivative of no operand")
     if elementwise is None:
         elementwise = isinstance(function, np.ufunc) and function.signature is None
-    if elementwise and (len(names) > 1 or precise) and getattr(np, name, None) is not function:  # NumPy's rows see to it themselves
+    if elementwise and (len(names) > 1 or precise) and getattr(np, name, None) is not function:  # NumPy's do it
         whole = "iub" if kind is Rule else "iu"  # to a user's function a boolean may be a condition
         derivatives = {name: of_wide_operands(derivative, whole, precise) for name, derivative in derivatives.items()}
     row = kind(
