@@ -19,6 +19,7 @@ import numpy as np
 
 from ..base.errors import DataError
 from ..base.types import AnyFunction as AnyFunction, Array as Array, BatchLayer, ByName as ByName, Values as Values
+from ..program.callers import is_ours
 
 NODE_TYPES: dict[type, NodeTypes] = {}  # array type -> its node classes
 CHANGE = Lock()  # one thread may register a library while a recording ends in another
@@ -34,9 +35,13 @@ class NodeClass(type):
 
 
 def isinstance_of_any(cls: type, x: object) -> bool:
-    """``isinstance(x, cls)`` by roles, which the classes of all families share."""
+    """``isinstance(x, cls)`` by roles, which the classes of all families share. The user hears of arrays that hide a
+    batch, or are being compiled, what eager code says."""
     role = cls.__dict__.get("role")
-    return issubclass(type(x), role) if role else type.__instancecheck__(cls, x)
+    if not role or issubclass(type(x), role):
+        return role is not None or type.__instancecheck__(cls, x)
+    pretends = hasattr(type(x), "eager_class") and not is_ours(2)
+    return pretends and issubclass(x.eager_class(), role)  # type: ignore[attr-defined]
 
 
 def families_changed() -> None:

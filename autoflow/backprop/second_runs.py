@@ -147,8 +147,9 @@ def reachable(*roots: object, referents_of: ByType | None = None, limit: int = L
             if referents_of[type(child)] is not constant and len(queue) < limit and id(child) not in seen:
                 seen.add(id(child))
                 queue.append(child)
-    if not (modules := [x for x in queue if type(x) is types.ModuleType and not is_foreign(x.__name__)]):
+    if types.ModuleType not in map(type, queue):
         return queue
+    modules = [x for x in queue if type(x) is types.ModuleType and not is_foreign(x.__name__)]
     names = frozenset().union(*[names_in(f.__code__) for f in queue if type(f) is types.FunctionType and is_users(f)])
     known = {id(x.scope) for x in queue if type(x) is Globals and x.names >= names}
     if not (found := [Globals(vars(x), names) for x in modules if id(vars(x)) not in known]):

@@ -312,6 +312,13 @@ class Batched(DuckArray):
         """Refuse a number that differs between examples."""
         self.batch_layer.doubt(f"{what}, which differs between examples,")
 
+    def __getattr__(self, name: str) -> Any:
+        """What only nodes have: of an example that is one, also if the function just asks whether it is there."""
+        is_nodes = name[0] != "_" and type(self) is Batched and hasattr(NodeRole, name)
+        if is_nodes and isinstance(self.inner, NodeRole) and not is_ours():
+            self.refuse_number(f"x.{name} of a node")
+        raise AttributeError(name)
+
     def without_history(self) -> Batched:
         """The same memory, without the history that nodes of outer layers give its numbers."""
         inner = without_history(value_of(self.inner))

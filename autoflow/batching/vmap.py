@@ -204,7 +204,8 @@ class Batch:
             return
         given = [*self.leaves, *[(x, name) for name, x in self.options.items()]] if self.options else self.leaves
         containers = [] if self.flat else [type(x) for _, x in pytree.entries(self.args)]
-        key = type(self.f), before.codes, *[(name, value_key(x)) for x, name in given], *containers
+        keys = [(name, value_key(x)) for x, name in given]
+        key = type(self.f), layer.around.recording, before.codes, *keys, *containers
         if key in KNOWN and not before.identifies:
             return
         if not all([k is None or isinstance(value_of(x), np.ndarray) for x, k in self.leaves]):
@@ -217,7 +218,7 @@ class Batch:
         k = int(numbers.argmax())
         try:
             with before.locked(), silence(), switched(prove="never"):  # arrays of the batch refuse to be read
-                one = self.f(*self.arguments(lambda x: example(value_of(x), k)), **self.options)
+                one = self.f(*self.arguments(lambda x: example(x, k)), **self.options)
         except MemoryError:
             raise
         except Exception as error:

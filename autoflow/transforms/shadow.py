@@ -457,7 +457,7 @@ class Proof:
     def run_and_look(self) -> tuple[Any, bool]:
         """Make the call, and look at it if that is possible; warn if it is not. Returns its result, and False if the
         next call has to be looked at: this one changed what other threads may change meanwhile, or gave nothing but
-        zeros and NaNs, which plain factors make of any numbers."""
+        zeros, which plain factors of 0 make of any numbers."""
         self.begin()
         if not (why := self.obstacle()):
             before, after, self.shared = self.before, Snapshot(*self.roots), others_run()
@@ -469,7 +469,7 @@ class Proof:
             warnings.warn(
                 f"{self.roots[0]!r} {why}: whether numbers leave the graph could not be seen in a second run. "
                 "af.options(prove='never') says that this is meant", UnprovedWarning, stacklevel=2)  # fmt: skip
-        return self.result, bool(why) or any([np.any((x == x) & (x != 0)) for x in self.expected])
+        return self.result, bool(why) or any(map(np.any, self.expected))
 
     def look_afterwards(self) -> bool:
         """The same for a call that has been made: f runs twice more, from the state that the call has left. Returns

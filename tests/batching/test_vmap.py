@@ -383,6 +383,21 @@ def test_arguments_that_are_nodes():
     close(v.grad.T, af.grad(lambda X: sum([np.sum(af.grad(f)(x) ** 2) for x in X]))(X))
 
 
+@pytest.mark.parametrize("asks", [
+    lambda y: isinstance(y, af.Node), lambda y: hasattr(y, "detach"), lambda y: getattr(y, "requires_grad", False),
+])  # fmt: skip
+def test_arguments_that_are_nodes_say_so(asks):
+    def f(x):
+        y = x * 2.0
+        return np.sum((y.detach() if asks(y) else y) * x)
+
+    for mode in (af.no_grad, af.enable_grad):
+        with mode():
+            ours = af.grad(lambda X: np.sum(af.vmap(f, loop="allow")(X)))(X)
+            close(ours, af.grad(lambda X: sum([f(x) for x in X]))(X))
+            close(af.vmap(f, loop="allow")(af.Variable(X)), [f(x) for x in X])
+
+
 def test_places_that_differ():
     i = np.array([0, 4, 2, 2, 1, 3])
     w = af.Variable(W)
