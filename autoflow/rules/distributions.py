@@ -41,7 +41,8 @@ from ..table.shapes import Array, as_dtype, is_on_host, like_argument, numbers_o
 from ..table.table import kernel, primitive
 from .arithmetic import LN2, branch, power_series
 
-rule, with_parameters = [functools.partial(f, precise=True) for f in (table.rule, parameters.with_parameters)]
+rule = functools.partial(table.rule, precise=True)
+with_parameters = functools.partial(parameters.with_parameters, precise=True)
 
 # ---------------------------------------------------------------- integrals: points and weights
 

@@ -100,7 +100,7 @@ def to_host(x: Array) -> Array:
     return np.ascontiguousarray(x).reshape(*x.shape, 1).view(WORD) if words_of(x.dtype) else x
 
 
-def from_host(x: Array, shape: tuple[int, ...], dtype: DTypeLike) -> Array:
+def from_host(x: Array, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """NumPy's array of words as numbers."""
     return np.ascontiguousarray(x).view(dtype).reshape(shape) if words_of(dtype) else x
 

@@ -183,7 +183,7 @@ def types_of(function: np.ufunc, given: Values) -> tuple[Any, ...]:
         return ()
 
 
-def fitting_number(x: object, a: object, v: Value) -> Any:
+def fitting_number(x: Any, a: object, v: Value) -> Any:
     """A Python number as a 0-d array of the other operand's dtype: the same result, without a conversion per call.
     (Not if a number close to 0 becomes 0 in that dtype: ``np.logical_or`` and its like would tell the two apart. Nor
     if a large one becomes infinite: each call reports that.)"""

@@ -163,7 +163,7 @@ class ProgramText:
         return [*lines, '"""']
 
 
-def input_names(f: object, paths: list[str]) -> list[str]:
+def input_names(f: AnyFunction, paths: list[str]) -> list[str]:
     """Names for the arrays in the arguments: those of the function's parameters; of arrays in containers, their keys.
 
     >>> input_names(lambda p, x: 0, ["[0]['W']", "[0]['b'][1]", "[1]"])

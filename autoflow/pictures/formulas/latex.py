@@ -259,7 +259,7 @@ def samples(record: Record, k: int | None) -> list[Any]:
     """The values on which to run: those of the graph, or of all arrays one element (the k-th of the result)."""
     values = []
     for slot, parent in enumerate(record.parents):
-        x = parent.value if parent is not None else operand_value(record, slot)
+        x: Any = parent.value if parent is not None else operand_value(record, slot)
         if x is None and np.shape(record.saved[slot]) == () and not isinstance(record.saved[slot], FreedArray):
             x = record.saved[slot]  # a default that is None
         if isinstance(x, FreedArray) or (parent is not None and x is None) or (k == -1 and np.shape(x)):
