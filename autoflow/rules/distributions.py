@@ -43,7 +43,12 @@ from .arithmetic import LN2, branch, power_series
 
 rule = functools.partial(table.rule, precise=True)
 with_parameters = functools.partial(parameters.with_parameters, precise=True)
-primitive: Any = lambda compute: table.primitive(in_double(compute))  # noqa: E731
+
+
+def primitive(compute: F) -> F:
+    """The same decorator, for functions that compute in double precision."""
+    return table.primitive(in_double(compute))
+
 
 # ---------------------------------------------------------------- integrals: points and weights
 

@@ -72,7 +72,7 @@ def mean_x(g: Array, x_shape: Shape, axis: Axis, keepdims: bool, where: object) 
     return mask_out(broadcast_view(g, x_shape), where)
 
 
-def deviations(x: Array, axis: Axis, dtype: DTypeLike | None, where: object) -> Array:
+def deviations(x: Array, axis: Axis, dtype: DTypeLike, where: object) -> Array:
     """x - mean(x), at least in single precision; what ``where`` leaves out, which may be NaN, is taken as 0."""
     x = mask_out(x, where)
     dtype = np.float32 if dtype is None and x.dtype == np.float16 else dtype
@@ -152,7 +152,7 @@ def product_of_others(x: Array, axis: Axis) -> Array:
     return from_last(left * right, x.shape, axis)
 
 
-def in_dtype(x: Array, dtype: DTypeLike | None) -> Array:
+def in_dtype(x: Array, dtype: DTypeLike) -> Array:
     """The numbers that a reduction with ``dtype=`` computes with: a real dtype drops imaginary parts (the numbers stay
     complex, so that a complex gradient goes back to x)."""
     drops = dtype is not None and x.dtype.kind == "c" and np.dtype(dtype).kind != "c"
@@ -348,7 +348,7 @@ def nanstd_x(
     return mask_out(std_x(g, x, z, axis, dtype, ddof, keepdims, fill_empty_rows(ok, axis), correction), ok)
 
 
-def nancumprod_x(g: Array, x: Array, axis: object, dtype: DTypeLike | None) -> Array:
+def nancumprod_x(g: Array, x: Array, axis: object, dtype: DTypeLike) -> Array:
     """As the derivative of cumprod, with 1 at NaN."""
     ok = numbers(x, None)
     return mask_out(cumprod_x(g, np.where(ok, x, 1), axis, dtype), ok)

@@ -109,7 +109,7 @@ def without_freedom(z: Array, lost: Array) -> Array:
     return np.where(lost, np.nan, z)
 
 
-def average(squares: Array, axis: Axis, dtype: DTypeLike | None, ddof: object, keepdims: bool, where: object) -> Array:
+def average(squares: Array, axis: Axis, dtype: DTypeLike, ddof: object, keepdims: bool, where: object) -> Array:
     """Σ / (n − ddof), in the dtype of the sum."""
     z = np.sum(squares, axis, keepdims=keepdims, **given_keywords(dtype=dtype, where=where))
     n = freedom(squares.shape, axis, ddof, None, where)
