@@ -35,6 +35,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
+from ..base.types import F
 from ..table import parameters, table
 from ..table.parameters import ROOT_2, ROOT_PI, flat_at_infinity, in_double, normal, ratio
 from ..table.shapes import Array, as_dtype, is_on_host, like_argument, numbers_of, together
@@ -46,7 +47,7 @@ with_parameters = functools.partial(parameters.with_parameters, precise=True)
 
 
 def primitive(compute: F) -> F:
-    """The same decorator, for functions that compute in double precision."""
+    """:func:`~..table.table.primitive` of a function that computes in double precision."""
     return table.primitive(in_double(compute))
 
 
