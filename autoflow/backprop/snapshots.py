@@ -474,7 +474,8 @@ def position_of(x: Any, held: Any = ()) -> object:
     new object, which equals no other, where it cannot be seen. ``held``: its variables at an earlier time, kept alive
     so that no other object gets the id of one."""
     if isinstance(x, types.GeneratorType):
-        frame, inside = x.gi_frame, [position_of(v) for v in gc.get_referents(x) if is_iterator(type(v))]
+        inner = [v for v in gc.get_referents(x) if is_iterator(type(v))]  # type: ignore[arg-type]
+        frame, inside = x.gi_frame, [*map(position_of, inner)]
         return frame and (frame.f_lasti, [*map(id, frame.f_locals.values())]), inside
     if type(x).__module__ == "_io":
         return x.closed or x.tell()

@@ -14,7 +14,7 @@ from ..base.columns import aligned
 from ..base.errors import lost
 from ..base.groups import grouped
 from ..nodes.cuts import explain
-from ..nodes.nodes import Node, Source, gradient_target
+from ..nodes.nodes import Holder, Node, gradient_target
 from ..nodes.records import Record
 from ..program.boxes import Boxes
 from ..program.names import Naming
@@ -132,7 +132,7 @@ def most_gradients(order: list[Any]) -> int:
     return most
 
 
-def gradient_bytes(x: Source) -> int:
+def gradient_bytes(x: Holder) -> int:
     """The size of the gradient of a record or a Variable."""
     return int(math.prod(x.shape) * x.dtype.itemsize)
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from ...backprop.engine import topological
 from ...base.groups import grouped
-from ...nodes.nodes import Node, Source
+from ...nodes.nodes import Holder, Node
 from ...nodes.records import Record
 from ..model.data import Array, GraphData, Numbers, numbers
 from ..model.gathering import total, uses_of
@@ -83,7 +83,7 @@ class Route:
     user: Any  # the operation at its end, which uses the variable; of sums in sums the whole one
 
 
-def records_between(root: Record, target: Source) -> list[Source]:
+def records_between(root: Record, target: Holder) -> list[Holder]:
     """The records on paths from ``root`` back to ``target``, consumers first; empty if there is no path."""
     order = topological(root)
     reaching = uses_of(target, order)
@@ -93,7 +93,7 @@ def records_between(root: Record, target: Source) -> list[Source]:
 class Chain:
     """The part of the graph between an output and a variable, with the steps along its arrows."""
 
-    def __init__(self, order: Sequence[Any], root: Record, target: Source, titles: Titles) -> None:
+    def __init__(self, order: Sequence[Any], root: Record, target: Holder, titles: Titles) -> None:
         self.root, self.target, self.titles = root, target, titles
         within = set(order)
         self.order = [r for r in order if r is not target]

@@ -29,7 +29,7 @@ from ...backprop.engine import topological
 from ...base.errors import StaleValueError
 from ...base.groups import grouped
 from ...base.modes import modes
-from ...nodes.nodes import Array, Node, Source, Variable
+from ...nodes.nodes import Array, Holder, Node, Variable
 from ...nodes.records import Record
 from ...nodes.versions import FreedArray, owner_of, writer_since
 from ...program.boxes import Boxes
@@ -56,7 +56,7 @@ class Flow:
     times: int = 0  # the multiple of this gradient that it is; 0 if it is not one
 
 
-def flows(order: Sequence[Any], outputs: Sequence[Source], rows: int) -> dict[Any, Flow]:
+def flows(order: Sequence[Any], outputs: Sequence[Holder], rows: int) -> dict[Any, Flow]:
     """The flow of each record and Variable in ``order``, which begins at the outputs and names consumers first.
 
     ``order`` may be cut short anywhere: all consumers of what is in it are in it too, so every sum is complete.
@@ -121,7 +121,7 @@ def summary(g: Array) -> Numbers:
     return numbers(found[0]) if len(found) == 1 else numbers(np.concatenate([np.ravel(part) for part in found]))
 
 
-def total(parts: Sequence[Array], record: Source) -> Array:
+def total(parts: Sequence[Array], record: Holder) -> Array:
     """The sum of what arrived, in the dtype of the node. Half precision is added in single precision."""
     if not parts:
         return np.zeros(record.shape, record.dtype)
@@ -434,14 +434,14 @@ def key(x: object) -> tuple[int, int] | int:
     return x if type(x) is tuple else id(x)
 
 
-def identity_of(node: Node) -> Source | None:
+def identity_of(node: Node) -> Holder | None:
     """The key of a node in the walk: its record, a live Variable itself, None where nothing flows."""
     if isinstance(node, Variable):
         return node if node.requires_grad else None
     return node.grad_fn
 
 
-def record_in(node: object, everything: Sequence[Any], argument: str) -> Source:
+def record_in(node: object, everything: Sequence[Any], argument: str) -> Holder:
     """The record of a node that must be in the graph."""
     record = identity_of(node) if isinstance(node, Node) else None
     if record is None or not any([record is r for r in everything]):
@@ -449,7 +449,7 @@ def record_in(node: object, everything: Sequence[Any], argument: str) -> Source:
     return record
 
 
-def uses_of(record: Source, order: Sequence[Source]) -> set[Source]:
+def uses_of(record: Holder, order: Sequence[Holder]) -> set[Holder]:
     """A record, and all in ``order``, consumers first, that were computed from it."""
     found = {record}
     for r in reversed(order):
