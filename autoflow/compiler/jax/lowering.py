@@ -252,8 +252,6 @@ class Lowering(Writer):
         ]
         self.pythons = {v: type(v.sample) for v in self.order if v.dtype is None}
         self.left: dict[Value, str] = {}
-        self.alarms: list[Array] = []
-        self.finite: list[Array] = []
         self.failures: dict[int, Exception] = {}  # run -> what NumPy raised in a callback
 
     def trace(self, run: Array, inputs: Sequence[Array], outside: Sequence[Array]) -> tuple[Any, ...]:
@@ -261,7 +259,9 @@ class Lowering(Writer):
 
         run : the number of this run, under which ``failures`` notes what NumPy raises.
         """
-        self.alarms, self.finite, self.run = [], [], run
+        self.alarms: list[Array] = []
+        self.finite: list[Array] = []
+        self.run = run
         self.known = dict(zip([*self.program.inputs, *self.outside], [*inputs, *outside], strict=True))
         # On TPU and GPU other precisions round to 8 bits.
         with self.jax.default_matmul_precision(self.jax.config.jax_default_matmul_precision or "highest"):

@@ -232,9 +232,8 @@ def fits(number: Any, dtype: Any) -> bool:
     if dtype.kind == "i":
         return type(number) in (int, bool) and np.iinfo(dtype).min <= number <= np.iinfo(dtype).max
     number = number.item() if isinstance(number, np.generic) else number
-    if type(number) not in (int, float, bool) or (type(number) is int and abs(number) > 2**53):
-        return False
-    return dtype.kind != "f" or not math.isfinite(number) or bool(abs(number) <= np.finfo(dtype).max)
+    most = 2**53 if type(number) is int else float(np.finfo(dtype).max) if dtype.kind == "f" else np.inf
+    return type(number) in (int, float, bool) and bool(abs(number) <= most or not abs(number) < np.inf)
 
 
 def of_call(v: Value) -> Element | None:
