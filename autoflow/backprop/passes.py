@@ -170,7 +170,7 @@ def start_of_pass(root: object) -> Holder:
         from .second_runs import codes_of_frame
 
         what = f"backward starts from a recorded node, not from {type(root).__name__} {str(root)[:60]}"
-        raise lost(what, taken_by(*codes_of_frame(user_frame())))
+        raise lost(what, taken_by(frame := user_frame(), *codes_of_frame(frame)[1:]))
     record = gradient_target(root)
     if record is None:
         name = name_before(".backward(", user_frame()) or root.name

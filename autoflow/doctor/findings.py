@@ -23,6 +23,7 @@ FOLLOWS = {
     "unreached": {"lost"}, "unmoved": {"rebound"}, "growing": {"rebound"},
     "error": {"growing", "nan value", "infinite value", "masked nan", "infinite slope"},
 }  # fmt: skip
+ASTRAY = {"became nan", "uphill", "learning rate"}  # of steps, from which what is found in later runs follows
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,7 @@ class Finding:
     advice: str = ""
     place: Place | None = None
     numbers: dict[str, Any] = field(default_factory=dict)
+    run: int = 1  # of a step that is run several times
 
     def __str__(self) -> str:
         where = f" ({self.place.where}: {self.place.text})" if self.place and "(line " not in self.text else ""
@@ -90,6 +92,6 @@ def diagnosis(findings: Sequence[Finding], examined: str) -> Diagnosis:
     """The findings in order of importance, each once, without those that follow from others."""
     seen: dict[tuple[str, Any], Finding] = {}
     kinds = {x.kind for x in findings}
-    for x in [x for x in findings if kinds.isdisjoint(FOLLOWS.get(x.kind, ()))]:
+    for x in [x for x in findings if kinds.isdisjoint(FOLLOWS.get(x.kind, ()) if x.run == 1 else ASTRAY)]:
         seen.setdefault((x.kind, (x.place.where, x.place.text) if x.place else x.text), x)
     return Diagnosis(tuple(sorted(seen.values(), key=lambda x: KINDS.index(x.kind))), examined)

@@ -10,7 +10,7 @@ import ast
 import math
 from collections import Counter
 from collections.abc import Container, Iterator, Sequence
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any
 
 import numpy as np
@@ -24,11 +24,10 @@ from ..nodes.cuts import cuts_among, explain, taken_by
 from ..nodes.nodes import Array, NodeRole, VariableRole, gradient_target, value_of
 from ..nodes.records import Record, ancestors
 from ..nodes.versions import FreedArray, writer_since
-from ..program.names import Naming
-from ..program.source import READERS, Place, code_of, expression_of, is_path, numbers_read, paths_in, taken_out, written
+from ..program.source import READERS, code_of, expression_of, is_path, numbers_read, paths_in, taken_out, written
 from ..rules.arithmetic import zero
 from .findings import Diagnosis, Finding, diagnosis
-from .passes import Chart, GradientFlow, is_mask, watching
+from .passes import Chart, GradientFlow, is_mask, place_of, watching
 
 LOGARITHM = "Keep its argument above 0: np.log(np.maximum(x, 1e-12)); or take af.special.logsumexp, af.nn.log_softmax"
 INSIDE, DENOMINATOR = "Keep its argument inside of -1 and 1", "Keep the denominator away from 0"
@@ -93,14 +92,17 @@ def examine(chart: Chart, examinations: Sequence[Any] = ()) -> list[Finding]:
     return [x for examination in examinations or EXAMINATIONS for x in examination(chart)]
 
 
-def no_history(node: object, last: Record | None = None, codes: Sequence[CodeType] = ()) -> Finding:
-    """Why nothing flows to a result. ``last``: the operation that was recorded last, in a run of functions."""
+def no_history(node: object, last: Record | None = None, codes: Sequence[CodeType | FrameType] = ()) -> Finding:
+    """Why nothing flows to a result. ``last``: the operation that was recorded last, in a run of functions, or of
+    frames that an error has stopped."""
     if isinstance(node, NodeRole):
         name = getattr(node, "_name", None) or "the result"
         return Finding("no history", f"no gradient flows to {name}: {explain(node) or 'it is a Constant'}")
     what = f"the result is not a node but {type(node).__name__}" if node is not None else "backward() starts at a leaf"
     found = expression_of(last)
-    cause = taken_by(code_of(last) if found and last is not None else None, *codes)
+    frames = {getattr(x, "f_code", x): x for x in codes}
+    first = code_of(last) if found and last is not None else None
+    cause = taken_by(*{first: frames.get(first, first), **frames}.values())
     text = f"{what}: {cause or (NO_NODE if last is None and codes else LEFT)}"
     return Finding("no history", text, "", found.place if found and not cause else None)
 
@@ -116,11 +118,6 @@ def unreached(chart: Chart, wanted: Sequence[Any], used: Container[int] = (), *c
         verb, it = ("has", "it") if len(xs) == 1 else ("have", "them")
         text = f"{', '.join(map(chart.name, xs))} {verb} no part in {chart.name(chart.start)}: {why}"
         yield Finding("unreached", text.replace("{it}", it), "", place_of(xs[0]))
-
-
-def place_of(x: object) -> Place | None:
-    """Where a Variable was made."""
-    return Naming([x]).place(x)
 
 
 # ---------------------------------------------------------------- values
@@ -146,13 +143,17 @@ def bad_value(chart: Chart, r: Record) -> Finding:
     shown = [entry(chart, r, k, index) for k in range(len(r.parents))]
     text = f"{r.rule.name} of {' and '.join([x for x in shown if x])} is {value[index]}"
     advice, found = ADVICE.get(r.rule.name, ""), value[index]
+    if r.rule.name == "power" and np.isinf(found) and np.all(value_of_saved(r, 0)):
+        advice = SMALLER
+    overflow = bool(np.isinf(found)) and advice in ("", SMALLER)
     if r.dtype == np.float16:
         advice = f"{r.dtype} ends at {np.finfo(r.dtype).max:.3g}: compute in a wider dtype"
     for k in range(len(r.parents)):
         if (operand := value_of_saved(r, k)) is not None and (wrong := first_bad(operand)):
-            text, advice = f"{chart.operand(r, k)} is already {wrong}, before {r.rule.name}", ""
+            text, advice, overflow = f"{chart.operand(r, k)} is already {wrong}, before {r.rule.name}", "", False
             found = np.ravel(operand)[~np.isfinite(np.ravel(operand))][0]
-    return chart.finding("nan value" if np.isnan(found) else "infinite value", r, text, advice, index=list(index))
+    kind = "nan value" if np.isnan(found) else "infinite value"
+    return chart.finding(kind, r, text, advice, index=list(index), overflow=overflow)
 
 
 def bad_slope(chart: Chart, flow: GradientFlow) -> Finding:
@@ -251,7 +252,10 @@ def examine_units(chart: Chart) -> Iterator[Finding]:
         if is_gate and many and flow.dead and 2 * flow.dead[0] >= flow.dead[1] > 1:
             if any([s.nonzero for s in flow.sent.values()]):
                 text = f"{flow.dead[0]} of {flow.dead[1]} units of {chart.name(r)} pass nothing for any example"
-                yield chart.finding("dead units", r, text, "Lower the learning rate, or start with smaller biases")
+                advice = "Lower the learning rate, or start with smaller biases"
+                if r.value is not None and np.ptp(r.value.reshape(-1, r.shape[-1]), axis=0).max() == 0:
+                    text, advice = f"{text}, and all examples are the same", "Look at how the batch is made"
+                yield chart.finding("dead units", r, text, advice)
         elif (name := squashing(r)) in BOUNDS and math.prod(r.shape) >= LEAST_EXAMPLES and (y := r.value) is not None:
             low, high = BOUNDS[name]
             flat = np.mean(np.minimum(y - low, high - y) < (high - low) / 1000) if y.dtype.kind == "f" else 0.0
@@ -367,7 +371,7 @@ def examine_scores(chart: Chart) -> Iterator[Finding]:
                 yield chart.finding("range", x, text, "Take the axis of the classes, axis=1")
 
 
-def lowered_likelihood(chart: Chart) -> Iterator[Finding]:
+def lowered_targets(chart: Chart) -> Iterator[Finding]:
     """The logarithms of probabilities of targets or data, added up without a minus, for steps that go down their
     gradient. With weights, such as costs, it may be meant, and so if the probabilities of others have a minus."""
     found = [(flow.came.sign, is_bare) for flow, is_bare in chart.terms() if is_likelihood(chart, flow.record)]
@@ -491,4 +495,4 @@ EXAMINATIONS = (
     examine_readers, examine_values, examine_zeros, examine_units, examine_likeness, examine_layers,
     examine_scores, examine_losses, examine_targets, examine_chains, examine_shapes,
 )  # fmt: skip
-LATE = examine_zeros, examine_units  # of what later steps may bring
+LATE = examine_zeros, examine_units, examine_likeness  # of what later steps may bring

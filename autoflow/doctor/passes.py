@@ -19,6 +19,7 @@ from ..base.numbering import now
 from ..nodes.nodes import NodeRole, VariableRole, value_of
 from ..nodes.records import Record, ancestors
 from ..program.names import Naming
+from ..program.source import Place
 from .findings import Finding
 
 LINEAR = ("add", "mean", "negative", "stack", "subtract", "sum")  # rules of the sum that a loss with penalties is
@@ -89,6 +90,7 @@ class Chart:
         self.since = now()  # later records have higher numbers
         self.others: list[Chart] = []  # the passes of the same run
         self.opened: Any = None  # the record that was opened last: where an error stopped the pass
+        self.broken: set[int] = set()  # the ids of Variables that were NaN or infinite when the pass began
         self.is_recorded = False  # for derivatives of its gradients
         self.opener: Callable[[], Any] = object  # a reference to what opens its records; None when it has ended
 
@@ -101,6 +103,12 @@ class Chart:
     def records(self) -> list[Record]:
         """The operations, in the order of the program."""
         return sorted([r for r in self.nodes if isinstance(r, Record)], key=lambda r: r.number)
+
+    @property
+    def site(self) -> Any:
+        """The instruction that made the start; None if it is not known."""
+        place = getattr(self.start, "place", None)
+        return None if place is None else (getattr(place, "code", place), self.start.last)
 
     @cached_property
     def program(self) -> Naming:
@@ -150,6 +158,11 @@ class Chart:
         shown = f", gradients of {sizes[0]:.3g}{span} (root mean square)" if sizes else ""
         count = sum([isinstance(x, VariableRole) for x in self.nodes])
         return f"Examined: {len(self.records)} operations, {count} Variable{'s' * (count != 1)}{shown}."
+
+
+def place_of(x: object) -> Place | None:
+    """Where a Variable was made."""
+    return Naming([x]).place(x)
 
 
 def is_mask(r: Record, factor: Any) -> bool:

@@ -34,12 +34,12 @@ from ..nodes.records import Record, ancestors
 from ..nodes.versions import writer_since
 from ..optim.base import Optimiser
 from ..program.names import Naming
-from ..program.source import code_of, computes_with_gradient, expression_of, find
+from ..program.source import code_of, computes_with_gradient, expression_of, find, parents_of
 from ..transforms.shadow import checked_run
 from .findings import Diagnosis, Finding, diagnosis
-from .graphs import LATE, diagnose_node, examine, is_likelihood, lowered_likelihood, no_history, place_of, unreached
+from .graphs import LATE, diagnose_node, examine, examine_values, is_likelihood, lowered_targets, no_history, unreached
 from .notebook import users_frames
-from .passes import PRODUCTS, Chart, GradientFlow, Size, is_mask, watching
+from .passes import PRODUCTS, Chart, GradientFlow, Size, is_mask, place_of, watching
 
 TURNS = 3
 NUMBERS = (int, float, np.generic, np.ndarray)
@@ -48,6 +48,7 @@ SIZES = {"absolute", "norm", "power", "square"}
 PENALTY = SIZES | {"dot", "matmul", "mean", "multiply", "sum"}  # rules of penalties
 LOSS = re.compile("loss|cost|error|mse|nll|risk|cross_?entropy|neg|minus", re.IGNORECASE)
 LETTER = re.compile("[lj][₀-₉]*", re.IGNORECASE)  # of a loss, a likelihood, an expected reward
+UNTELLING = re.compile("..?|<lambda>")  # of functions: f, fn
 LIKELIHOOD = re.compile("likelihood|log_?lik|^llh?(_|$)|(?<!n)elbo", re.IGNORECASE)
 GAIN = re.compile(r"(.*\.)?((expected|mean|average|total)_)?(reward|utility|profit)s?[₀-₉]*", re.IGNORECASE)
 WEIGHTS = re.compile(r"\b(w|b|p|θ|β|theta|beta|weights?|bias|params?|coef\w*)\d*(\W|\[\d+])*$", re.IGNORECASE)
@@ -104,6 +105,7 @@ class Turn:
         self.size = 0  # records in all of these
         self.loss, self.sign = float("nan"), 0.0  # the value of the loss; does backward() go down it or up?
         self.result: Any = None
+        self.frames: list[Any] = []  # that were stopped there
         self.gives_arrays = False  # is its result more than a number, as an image made by its gradient?
 
     def listen(self, node: Node) -> None:
@@ -120,6 +122,7 @@ class Turn:
     def begin(self) -> Chart:
         """A backward pass begins. One inside another, as for a checkpoint, is part of that."""
         made, is_inner = Chart(), any([p.opener() is not None for p in self.passes])
+        made.broken = {k for k, x in self.variables.items() if not np.isfinite(value_of(x)).all()}
         self.passes += [] if is_inner else [made]
         return made
 
@@ -142,6 +145,7 @@ class Turn:
             if error.name != "backward" or not isinstance(error.obj, NUMBERS) or self.passes:
                 raise
             self.result = error.obj  # a number, which has left the graph
+            self.frames = [frame for frame, _ in walk_tb(users_frames(error.__traceback__))]
         finally:
             self.after = {key: state_of(x) for key, x in self.variables.items()}
             pairs = {key: (value, self.before[key][0]) for key, (value, _) in self.after.items()}
@@ -236,12 +240,14 @@ def examine_turns(step: Callable[[], Any], roots: tuple[Any, ...]) -> Diagnosis:
             findings += [] if stopped else [no_history(turn.result, turn.last, codes_of(*roots))]
             break
         charts.append(turn.whole[-1])
-        turn.loss, turn.sign = aim_of(charts[-1])
+        aims = [aim_of(p) for p in turn.whole if p.site == charts[-1].site]
+        turn.loss, turn.sign = float(np.mean([value for value, _ in aims])), aims[-1][1]
         findings += [*growing(turns, stopped), *rebound(turn), *broken_rules(turn), *became_nan(turns)]
         if len(turns) == 1:
             findings += [*examine(charts[0]), *wrong_ways(turn, charts[0])]
         else:
-            findings += [replace(x, text=f"in run {len(turns)} {x.text}") for x in examine(charts[-1], LATE)]
+            n = len(turns)
+            findings += [replace(x, text=f"in run {n} {x.text}", run=n) for x in examine(charts[-1], LATE)]
         turn.forget()
     got = {c.name(x) for t, own in zip(turns, charts, strict=False) for c in (charts[0], own)
            for k, x in t.variables.items() if np.any(t.sums.get(k, 0))}  # fmt: skip
@@ -258,7 +264,7 @@ def examine_turns(step: Callable[[], Any], roots: tuple[Any, ...]) -> Diagnosis:
         namesakes = {x.name for t in turns for x in t.variables.values()} if known.isdisjoint(map(id, trained)) else ()
         missing = [p for p in trained if id(p) not in known and p.name not in namesakes]
         findings += unreached(charts[0], missing, turns[0].variables, *codes_of(*roots))
-        findings += [*directions(turns, charts[0]), *grown_by_decay(turns)]
+        findings += [*grown_by_decay(turns)] or directions(turns, charts[0])
         charts.clear()  # a record of a view may hold the node that it is a view of
         findings += [*kept(turns), *made_in_each_run(turns[-1]), *unmoved(turns, used, roots)]
         if all([x.kind != "lost" for x in findings]):
@@ -272,11 +278,14 @@ def diagnose_result(turn: Turn, step: Callable[[], Any], roots: tuple[Any, ...])
     if nodes:
         found = diagnose_node(nodes[0])
         return diagnosis([*found, *(() if "lost" in found.kinds else read_past(step, roots))], found.examined)
+    leaves = [] if turn.last is not None else [x for x in reachable(*roots) if isinstance(x, VariableRole)]
+    if any([writer_since(value_of(x), turn.since) for x in leaves]):
+        return diagnosis([], "Examined: no operation was recorded, and Variables were changed.")  # as by evolution
     if turn.result is None and not turn.passes:
         text = "the step made no backward pass and returned nothing"
         place = getattr(expression_of(turn.last), "place", None)
         return diagnosis([Finding("no backward", text, "Call loss.backward(), with parentheses", place)], "")
-    return diagnosis([no_history(turn.result, turn.last, codes_of(*roots))], "")
+    return diagnosis([no_history(turn.result, turn.last, [*codes_of(*roots), *turn.frames])], "")
 
 
 def read_past(run: Callable[[], Any], roots: tuple[Any, ...]) -> Iterator[Finding]:
@@ -421,8 +430,7 @@ def growing(turns: list[Turn], stopped: bool) -> Iterator[Finding]:
     Those between the two passes before this one; if an error stopped the run, all before the last pass.
     """
     for p in turns[-1].whole:
-        place = (id(code_of(p.start)), p.start.last) if getattr(p.start, "place", None) is not None else None
-        marks, size = turns[-1].marks.setdefault(place, []), len(p.records)
+        marks, size = turns[-1].marks.setdefault(p.site, []), len(p.records)
         failed = stopped and p is turns[-1].whole[-1] and marks
         if failed or (len(marks) > 1 and marks[-2][1] < marks[-1][1] < size):
             low, high = 0 if failed else marks[-2][0], marks[-1][0]
@@ -440,7 +448,8 @@ NO_RATE = "the learning rate of the optimiser is 0", "Raise it: opt.lr = 0.01"
 ROUNDED = "what a step adds is too small for the dtype", "Raise the learning rate, or train in a wider dtype"
 NAMESAKE = "the optimiser has another Variable of this name", "Make it last, and change Variables by w.value = new"
 NO_OPTIMISER = "no optimiser has {it}", "Give {it} to the optimiser; data should be an af.Constant"
-NO_WRITE = "nothing writes into {it}", "with af.no_grad(): w -= lr * w.grad; or freeze it: w.requires_grad = False"
+SAME = "what is written into {it} is what was there", "Raise the learning rate, or see what makes the gradient 0"
+NO_WRITE = "nothing writes into {it}", "with af.no_grad(): {name} -= lr * {name}.grad; or {name}.requires_grad = False"
 
 
 def unmoved(turns: list[Turn], used: list[Any], roots: tuple[Any, ...]) -> Iterator[Finding]:
@@ -462,7 +471,7 @@ def unmoved(turns: list[Turn], used: list[Any], roots: tuple[Any, ...]) -> Itera
             sizes = [(a.new, b.size[-1]) for a, b in pairs if b.letter == "S" and b.size is not None]
             largest = max([size for _, size in sizes], default=np.inf)
             is_cut = any([new is not None and new[-1] > 0 == size for new, size in sizes])
-            reason = ROUNDED if largest > least else NO_GRADIENT if is_cut and not largest else None
+            reason = (ROUNDED if own else SAME) if largest > least else NO_GRADIENT if is_cut and not largest else None
             reason = NO_RATE if any([o.lr == 0 for o in own]) else reason
         elif own and used and np.any(last.before[k][1]) and "Z" not in history.letters:
             reason = None  # gradients of several runs are collected for one step
@@ -474,7 +483,7 @@ def unmoved(turns: list[Turn], used: list[Any], roots: tuple[Any, ...]) -> Itera
     for (why, advice), xs in [(reason, xs) for reason, xs in reasons.items() if reason]:
         s, it = ("s", "it") if len(xs) == 1 else ("", "them")
         text = f"{names_of(xs, lasting)} never change{s}: {why.format(it=it)}"
-        yield Finding("unmoved", text, advice.format(it=it), place_of(xs[0]))
+        yield Finding("unmoved", text, advice.format(it=it, name=xs[0].name), place_of(xs[0]))
 
 
 def made_in_each_run(turn: Turn) -> Iterator[Finding]:
@@ -529,23 +538,50 @@ def aim_of(chart: Chart) -> tuple[float, float]:
 
 def is_loss(chart: Chart, x: Record, sign: float) -> bool:
     """Does the program call a record a loss, or the function that returned it, or for the start the function around it?
-    A single letter may mean a reward, so then one of its terms must be something that is only made small. ``sign``:
-    of the record's own gradient."""
+    A single letter may mean a reward, and so may what has no name: then one of its terms must be something that is only
+    made small. ``sign``: of the record's own gradient."""
     name, function = chart.called(x)
     around = getattr(code_of(x), "co_name", "") if x is chart.start else ""  # -x in it is the loss, not x
-    return any(map(LOSS.search, (name, function, around))) or (
-        LETTER.fullmatch(name) is not None and any([is_misfit(chart, flow, sign) for flow, _ in chart.terms()])
-    )
+    is_letter, flows = LETTER.fullmatch(name), [f for f, _ in chart.terms()]
+    names = [name, function, around, *[chart.called(f.record)[0] for f in flows if is_letter]]
+    known = [f for f in flows if is_letter or (f.came.sign == sign and is_unnamed(chart, x))]
+    return any(map(LOSS.search, names)) or any([is_misfit(chart, f, sign) for f in known])
+
+
+def is_unnamed(chart: Chart, x: Any) -> bool:
+    """Has a record no name that tells what it is for? It is in an expression whose ``backward()`` is called, or in a
+    function of one or two letters, or returned by one."""
+    found, (name, function) = chart.program.expression(x) if isinstance(x, Record) else None, chart.called(x)
+    around = [getattr(p, "attr", "") for p in parents_of(found.node, found.source)] if found is not None else []
+    is_ours = function and function.rpartition(".")[2] != x.rule.name
+    is_untelling = UNTELLING.fullmatch(function if is_ours else getattr(code_of(x), "co_name", ""))
+    return not name and (is_untelling is not None or ("backward" in around and not is_ours))
 
 
 def is_misfit(chart: Chart, flow: GradientFlow, sign: float) -> bool:
-    """Is it the square or size of a difference, a likelihood with a minus, or what a function called a loss gives?"""
+    """Is it the square or size of a difference from data, a likelihood with a minus, or what a function called a loss
+    gives? A difference from a mean, which is a spread, may be made large."""
     r, x = flow.record, flow.record.parents[0]
     if flow.came.sign != sign:
         return is_likelihood(chart, r)
-    is_size = r.rule.name in SIZES or (r.rule.name in PRODUCTS and r.parents[1] is x)
-    is_size &= isinstance(x, Record) and x.rule.name == "subtract"
-    return is_size or any(map(LOSS.search, chart.called(r)))
+    if isinstance(x, Record) and x.rule.name == "subtract":
+        others = getattr(r.parents[-1], "parents", ())  # of (y - t) * (y - t) too
+        is_square = r.rule.name in PRODUCTS and [*map(id, others)] == [*map(id, x.parents)]
+        sizes = [getattr(v, "size", 1) for p, v in zip(x.parents, x.saved, strict=False) if p is None]
+        return (is_square or r.rule.name in SIZES) and math.prod(x.shape) in sizes
+    return LOSS.search(chart.called(r)[1]) is not None
+
+
+def joined(keys: list[int], *of: dict[int, Any]) -> list[Any]:
+    """The arrays of these Variables, as one vector."""
+    return [np.concatenate([np.zeros(0), *[np.ravel(x.get(k, 0)) for k in keys]]) for x in of]
+
+
+def is_straight(turns: list[Turn]) -> bool:
+    """Are the steps of each run a multiple of its gradient, as those of momentum and of Adam are not?"""
+    pairs = [joined([k for k in t.steps if k in t.sums], t.steps, t.sums) for t in turns]
+    signs = {np.sign(np.vdot(s, g).real) if s.size > 1 and is_multiple(s, g) else 0 for s, g in pairs}
+    return signs in ({1}, {-1})
 
 
 def directions(turns: list[Turn], chart: Chart) -> Iterator[Finding]:
@@ -559,8 +595,7 @@ def directions(turns: list[Turn], chart: Chart) -> Iterator[Finding]:
         steps = {a: turns[1].before[b][0] - turns[0].before[a][0] for a, b in pairs}
         second = {a: second[b] for a, b in pairs if b in second}
     keys = [k for k in steps if k in first and k in second]
-    of_all = (steps, first, second, turns[1].steps)
-    s, g, h, after = [np.concatenate([np.zeros(0), *[np.ravel(x.get(k, 0)) for k in keys]]) for x in of_all]
+    s, g, h, after = joined(keys, steps, first, second, turns[1].steps)
     long, steep = Size.of(s).rms, Size.of(g).rms
     if not 0 < long * steep < math.inf:
         return
@@ -569,14 +604,21 @@ def directions(turns: list[Turn], chart: Chart) -> Iterator[Finding]:
     along, curvature = np.dot(s, g) / n, np.dot(s, h - g) / n / rate
     name = next(filter(None, chart.called(chart.start)), "")
     if along < 0:
-        yield from lowered_likelihood(chart)
-        is_gain = GAIN.fullmatch(name) or (LIKELIHOOD.search(name) and losses[0] < 0)
-        if is_gain and not LOSS.search(name) and losses[0] > losses[1] > losses[2]:
+        yield from lowered_targets(chart)
+        is_named = GAIN.fullmatch(name) or (LIKELIHOOD.search(name) and losses[0] < 0)
+        if is_named and not LOSS.search(name) and losses[0] > losses[1] > losses[2]:
             text = f"{name} falls ({', '.join([f'{x:.3g}' for x in losses])}): steps go down its gradient"
             yield chart.finding("uphill", chart.start, text, f"To raise it, call (-{name}).backward()")
-    if not losses[0] < losses[1] < losses[2]:
+    grows, unnamed, sign = losses[0] < losses[1] < losses[2], is_unnamed(chart, chart.start), turns[0].sign
+    is_clear = (grows and is_multiple(s, g)) if is_plain else is_straight(turns)
+    is_clear = is_clear and any([is_misfit(chart, flow, sign) for flow, _ in chart.terms()])
+    # A likelihood may be called a loss, as that of a judge of pictures is, which its steps make greater.
+    raised = [f.record for f, _ in chart.terms() if f.came.sign > 0]
+    is_gain = losses[0] < 0 and any([r.rule.name == "log" or is_likelihood(chart, r) for r in raised])
+    is_aim = is_clear or (grows and not unnamed)  # of others the direction alone, or the name alone, does not tell
+    if not grows and not is_aim:
         return
-    shown = f"the loss grows ({', '.join([f'{x:.3g}' for x in losses])})"
+    shown = f"the loss grows ({', '.join([f'{x:.3g}' for x in losses])})" if grows else "the loss measures a misfit"
     # An attack on a frozen model does the same, and means it; one on plain arrays, along signs or by steps of a fixed
     # length is known by what it changes.
     constants = [cut_of(c) for r in chart.records if r.extra is not None for c in r.extra.constants.values()]
@@ -584,23 +626,23 @@ def directions(turns: list[Turn], chart: Chart) -> Iterator[Finding]:
     rounding = 1e-6 + 4 * max([np.max(np.spacing(np.abs(turns[0].before[k][0])), initial=0) for k in keys]) / long
     is_rescaled = along > 0 and not math.isclose(Size.of(after).rms, Size.of(h).rms, rel_tol=rounding)  # as by g / |g|
     is_signed = along > 0 and is_multiple(s, np.sign(g)) and not is_multiple(g, np.sign(g))
-    if is_plain or is_signed or is_rescaled:
+    if is_plain or is_signed or is_rescaled or unnamed:
         is_attack |= not any([WEIGHTS.search(chart.program.first_use(own[k]) or "") for k in keys])
-    if turns[0].sign < 0 and along < 0 and not is_attack:
+    if sign < 0 and along < 0 and not is_attack and is_aim:
         text, advice = f"{shown}: backward() starts from its negative", "To lower it, call loss.backward()"
         yield chart.finding("uphill", chart.start, text, advice)
-    elif along > ALONG and not is_attack and is_loss(chart, chart.start, 1.0):
+    elif along > ALONG and not is_attack and is_aim and not is_gain and is_loss(chart, chart.start, 1.0):
         advice = f"To lower it, subtract: w {'= w - lr * gradient' if is_plain else '-= lr * w.grad'}"
         yield chart.finding("uphill", chart.start, f"{shown}: steps go up its gradient", advice)
-    elif along < -ALONG and rate * curvature > 2:
+    elif grows and along < -ALONG and rate * curvature > 2:
         advice = f"A learning rate of {rate:.3g} is too large: take less than 2 / {curvature:.3g} = {2 / curvature:.2g}"
         text = f"{shown}: steps are too long for its curvature"
         yield chart.finding("learning rate", chart.start, text, advice, rate=rate, curvature=curvature)
 
 
 def grown_by_decay(turns: list[Turn]) -> Iterator[Finding]:
-    """Steps that are, in all runs, the same multiples of the gradient, downwards, and of the Variable itself, upwards:
-    a decay with the wrong sign."""
+    """Steps that are, in all runs, the same multiples of the gradient and of the Variable itself: upwards, a decay with
+    the wrong sign, or beyond its negative, a decay that makes it grow."""
     found = {}
     for key, x in [(k, x) for k, x in turns[0].variables.items() if x.size > 2 and x.dtype.kind == "f"]:
         if all([key in t.steps and key in t.sums for t in turns]):
@@ -611,15 +653,24 @@ def grown_by_decay(turns: list[Turn]) -> Iterator[Finding]:
                 is_sum = np.allclose(a * g + b * w, s, rtol=1e-6, atol=1e-9 * Size.of(s).rms)
                 if is_sum and a < 0 and b * Size.of(w).rms > 1e-6 * Size.of(s).rms:
                     found[x] = -b / a
+                elif is_sum and b < -2:
+                    text = f"each step takes {x.name} away {-b:.3g} times, so it grows from sign to sign"
+                    advice = "Lower the weight decay: times the learning rate it must stay below 1"
+                    yield Finding("learning rate", text, advice, place_of(x))
+                    return
     for x, share in [*found.items()][:1]:
         text = f"steps add multiples of {', '.join([x.name for x in found])} to the same: a decay of the wrong sign"
         yield Finding("uphill", text, f"Go down {x.name}.grad + {share:.3g} * {x.name}.value", place_of(x))
 
 
 def became_nan(turns: list[Turn]) -> Iterator[Finding]:
-    """A run that has made parameters NaN or infinite."""
+    """A run that has made parameters NaN or infinite: its steps, or what a pass through sound ones has brought."""
     turn = turns[-1]
     bad = [k for k, s in turn.steps.items() if not np.isfinite(s).all() and np.isfinite(turn.before[k][0]).all()]
-    if bad:
+    first = next((p for p in turn.whole if any([not np.isfinite(p.sums.get(k, 0)).all() for k in bad])), None)
+    causes = examine(first, [examine_values]) if first is not None and first.broken.isdisjoint(bad) else []
+    causes = [x for x in causes if not x.numbers.get("overflow") or first is turn.whole[0]]  # that of steps comes later
+    yield from causes
+    if bad and not causes:
         text = f"run {len(turns)} has made {', '.join([turn.variables[k].name for k in bad])} NaN or infinite"
         yield Finding("became nan", text, "Lower the learning rate")

@@ -122,7 +122,8 @@ def cuts_among(records: Iterable[Holder]) -> str:
     records = list(records)
     constants = [c for r in records if r.extra is not None for c in r.extra.constants.values()]
     cuts = [explain(c) for c in constants if (cut := cut_of(c)) and cut.cause != "made"]
-    taken = [(text, wording(r)) for r, text in taken_out(records) if text not in "; ".join(cuts)]
+    said = "".join(cuts).replace(" ", "")
+    taken = [(text, wording(r)) for r, text in taken_out(records) if text.replace(" ", "") not in said]
     numbers = [f"{x} takes a number out of the graph, in {where}. Compute with the node itself" for x, where in taken]
     return "; ".join(dict.fromkeys([*cuts, *numbers]))
 
@@ -147,8 +148,8 @@ def name_before(call: str, frame: FrameType) -> str:
     return "" if isinstance(frame.f_globals.get(name), ModuleType) else name
 
 
-def taken_by(*codes: CodeType | None) -> str:
-    """What seems to take numbers out of a graph, in the first of these codes that does; empty if none does."""
+def taken_by(*codes: CodeType | FrameType | None) -> str:
+    """What seems to take numbers out of a graph, in the first of these codes or frames that does, or empty."""
     from ..program.source import numbers_taken
 
     return next((text for code in codes if (text := numbers_taken(code))), "")

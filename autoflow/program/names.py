@@ -395,10 +395,15 @@ def space_of(place: Spot, text: str) -> Space:
 
 
 def is_one(record: RecordLike, found: Expression | None) -> bool:
-    """Does each execution of the expression make one record, and nothing but this operation?"""
-    if found is not None and found.is_call:
-        return found.called in (record.rule.name, SYNONYMS.get(record.rule.name))
-    return found is not None and isinstance(found.node, ONE)
+    """Does each execution of the expression make one record?"""
+    return found is not None and is_of(found, record.rule.name)
+
+
+def is_of(found: Expression, operation: str) -> bool:
+    """Does the expression do nothing but this operation?"""
+    if found.is_call:
+        return found.called in (operation, SYNONYMS.get(operation))
+    return isinstance(found.node, ONE)
 
 
 def is_carried(record: RecordLike) -> bool:

@@ -500,13 +500,16 @@ SHOWS = frozenset({"append", "print"})
 COUNTS = frozenset({"astype", "count_nonzero", "float", "mean", "sum", "where"})  # of truth values
 
 
-def numbers_taken(code: CodeType | None) -> str:
+def numbers_taken(running: CodeType | FrameType | None) -> str:
     """What seems to take numbers out of a graph in a code, with its lines; empty if nothing does. Not what only shows
-    them: ``print(float(x))``."""
+    them: ``print(float(x))``. Of a frame, what it has run so far, and if there is any, not what takes them of data."""
+    frame, code = (running, running.f_code) if isinstance(running, FrameType) else (None, running)
     if code is None or (source := source_of(code)) is None:
         return ""
     inner = [x for x in code.co_consts if isinstance(x, CodeType) and x.co_name in COMPREHENSIONS]
-    found = [x for x in nodes_of([code, *inner], source) if seems_to_take(x, source)]
+    places = [*code.co_positions()][: None if frame is None else frame.f_lasti // 2]
+    found = [x for x in nodes_of([places, *[x.co_positions() for x in inner]], source) if seems_to_take(x, source)]
+    found = [x for x in found if frame is None or not is_of_data(x, frame)] or found
     inmost = [x for x in found if not any([part in found for part in ast.walk(x) if part is not x])][:2]
     texts = [f"{written(x)} ({Expression(x, source).place.where})" for x in inmost]
     is_step = any([isinstance(x, ast.Compare) or (isinstance(x, ast.Call) and called(x) in STEPS) for x in inmost])
@@ -518,30 +521,46 @@ def seems_to_take(node: ast.AST, source: Source) -> bool:
     """Does an expression take numbers out of a graph, and not to show them?"""
     around = [*parents_of(node, source)]
     names = [called(x) for x in around if isinstance(x, ast.Call)]
-    if any([isinstance(x, ast.JoinedStr) for x in around]) or not SHOWS.isdisjoint(names):
+    is_shown = any([isinstance(x, ast.JoinedStr) for x in around]) or not SHOWS.isdisjoint(names)
+    if is_shown or any(map(is_update, around)):
         return False
     if isinstance(node, ast.Compare):
         return bool(names) and names[0] in COUNTS
     return takes_out(node) or (isinstance(node, ast.Call) and is_reader(node))
 
 
+def is_of_data(node: ast.AST, frame: FrameType) -> bool:
+    """Is an expression known in a frame to consist of data?"""
+    paths = [x for x in ast.walk(node) if is_path(x) and not hasattr(builtins, written(x))]
+    return all([is_data(value_in(x, frame)) for x in paths])
+
+
+def is_update(node: ast.AST) -> bool:
+    """Is it a statement such as ``w.value = w.value - lr * w.grad``, with a gradient or a value that it sets?"""
+    parts = ast.walk(node) if isinstance(node, (ast.Assign, ast.AugAssign)) else ()
+    names = [(x.attr, type(x.ctx)) for x in parts if isinstance(x, ast.Attribute)]
+    return ("value", ast.Store) in names or ("grad", ast.Load) in names
+
+
 def computes_with_gradient(code: CodeType) -> bool:
-    """Does a code compute with ``w.grad``, as updates by hand do?"""
-    found = [] if (source := source_of(code)) is None else nodes_of([code], source)
+    """Does a code compute ``w - lr * w.grad``, with ``w`` or its value first, as updates by hand do?"""
+    found = [] if (source := source_of(code)) is None else nodes_of([code.co_positions()], source)
     sums = [x for x in found if isinstance(x, ast.BinOp)]
-    return any([getattr(part, "attr", "") == "grad" for x in sums for part in ast.walk(x)])
+    paths = {x: f"{written(x.left).removesuffix('.value')}.grad" for x in sums}
+    return any([is_path(part) and written(part) == paths[x] for x in sums for part in ast.walk(x)])
 
 
-def nodes_of(codes: list[CodeType], source: Source) -> list[ast.expr | ast.stmt]:
-    """The nodes of the tree that codes execute, in their order."""
-    places: Any = [where for code in codes for where in code.co_positions() if None not in where]
-    spans = sorted({Span(*where) for where in places})
+def nodes_of(places: Iterable[Iterable[Any]], source: Source) -> list[ast.expr | ast.stmt]:
+    """The nodes of the tree that instructions at these places execute, in their order."""
+    spans = sorted({Span(*where) for part in places for where in part if None not in where})
     return [x for span in spans for x in source.at.get(span, ())]
 
 
 def is_reader(node: ast.Call) -> bool:
     """Is it ``np.asarray(x)``, ``math.sin(x)`` or ``np.argmax(model(x))``?"""
     arguments = given(node)
+    if isinstance(node.func, ast.Attribute) and called(node) in STEPS - {"astype"}:
+        arguments = [*arguments, node.func.value]
     if not any([True for a in arguments for _ in numbers_in(a)]):
         return any([isinstance(a, ast.Call) for a in arguments]) and called(node) in STEPS | READERS.keys() - {*DRAWS}
     if called(node) == "astype":

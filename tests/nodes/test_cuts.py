@@ -93,7 +93,8 @@ TAKERS = {  # what takes numbers -> a function, and the word of the advice
     "math.sin(x[0])": lambda x: math.sin(x[0]) * 2.0, "float(v)": lambda x: np.sum([float(v) for v in x * 2.0]),
 }  # fmt: skip
 STEPS = {
-    "np.argmax(x * 2.0)": lambda x: np.argmax(x * 2.0), "x > 0.5": lambda x: 1.0 - np.mean(x > 0.5),
+    "np.argmax(x * 2.0)": lambda x: np.argmax(x * 2.0),
+    "(x * 2.0).argmax()": lambda x: (x * 2.0).argmax() * 1.0, "x > 0.5": lambda x: 1.0 - np.mean(x > 0.5),
     "(x * 2.0).astype(int)": lambda x: np.sum((x * 2.0).astype(int)),
 }  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -686,3 +687,60 @@ for derivative in (af.grad, af.jacobian, lambda f: lambda w: af.vjp(f, w)[1](1.0
 def steps_by_second_derivatives(w: Any) -> Any:
     gradient, curvature = af.grad(error)(w.value), af.hessian(error)(w.value)
     w.value -= 0.01 * np.linalg.solve(curvature + np.eye(3), gradient)
+
+
+SPREADS: list[Callable[[Any], Any]] = [  # of numbers, made large by steps up
+    lambda y: np.mean((y - np.mean(y)) ** 2), lambda y: np.mean((y - y.value.mean()) ** 2), np.std,
+    lambda y: np.mean(np.abs(y[:20] - y[20:])), lambda y: np.mean((y - np.zeros(1)) ** 2),
+]  # fmt: skip
+for fn, is_named in itertools.product(SPREADS, (False, True)):
+
+    @healthy_step
+    def up_a_spread(w: Any, fn: Callable[[Any], Any] = fn, is_named: bool = is_named) -> Any:
+        w.zero_grad()
+        J = fn(X @ w)
+        (J if is_named else fn(X @ w)).backward()
+        w.value = w.value + 0.05 * w.grad
+
+
+@healthy_step
+def far_from_what_was_found_before(w: Any) -> Any:
+    w.zero_grad()
+    novelty = np.mean((np.tanh(X @ w) - T) ** 2)
+    novelty.backward()
+    w.value = w.value + 0.05 * w.grad
+
+
+@healthy
+def a_shift_of_all_inputs_that_does_the_most_harm() -> Any:
+    shift = weights(3, name="shift")
+
+    def step() -> None:
+        shift.zero_grad()
+        np.mean(((X + shift) @ np.array([1.0, -2.0, 0.5]) - T) ** 2).backward()
+        shift.value = np.clip(shift.value + 0.001 * shift.grad, -1, 1)
+
+    return step
+
+
+@healthy_step
+def a_judge_whose_likelihood_is_called_a_loss(w: Any) -> Any:
+    w.zero_grad()
+    d_loss = np.mean(np.log(nn.sigmoid(X @ w))) + np.mean(np.log(1 - nn.sigmoid(draw(20, 3, seed=4) @ w)))
+    d_loss.backward()
+    w.value += 0.05 * w.grad
+
+
+@healthy_step
+def evolution_of_a_reward(w: Any) -> Any:
+    noise = draw(10, 3)
+    rewards = np.array([-np.mean((X @ (w.value + 0.1 * e) - T) ** 2) for e in noise])
+    w.value = w.value + 0.01 * noise.T @ (rewards - rewards.mean())
+
+
+@healthy_step
+def gradients_compared_with_differences(w: Any) -> Any:
+    w.zero_grad()
+    distance(w).backward()
+    differences = [(distance(w.value + e) - distance(w.value - e)) / 2e-6 for e in 1e-6 * np.eye(3)]
+    assert np.abs(differences - w.grad).max() < 1e-6

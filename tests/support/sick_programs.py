@@ -16,6 +16,9 @@ from healthy_programs import bound, descend, draw
 import autoflow as af
 from autoflow import nn
 
+ONE, TWO = af.Variable(3.0, name="x"), af.Variable([1.0, 2.0], name="w")
+EACH, SPAN = np.arange(20), np.linspace(-2, 6, 20)
+LOGISTIC = 10 / (1 + np.exp(1 - SPAN))
 PROGRAMS: dict[str, list[tuple[Callable[[], Any], Callable[[], Any]]]] = {}
 
 
@@ -77,6 +80,32 @@ for kind, wrong, right, *computed in FEW:
         return computed[0 if sick else -1](af.Variable(wrong if sick else right, name="x"))
 
 
+SHORT: list[tuple[str, Callable[[bool], Any]]] = [
+    ("no history", lambda sick: af.Variable(3.0, name="w", requires_grad=not sick) * 2.0),
+    ("no history", lambda sick: np.sum((af.Constant if sick else af.Variable)([1.0, 2.0]) * 2)),
+    ("no history", lambda sick: lambda: np.mean(TWO > 1.5 if sick else nn.sigmoid(TWO - 1.5))),
+    ("saturated", lambda sick: np.sum(np.tanh(draw(20, 3) @ af.Variable(draw(3, 4, seed=1) * (1000 if sick else 1))))),
+    ("saturated", lambda sick: np.sum(nn.sigmoid(np.ones((8, 3)) @ af.Variable(np.full((3, 4), 50 if sick else 0.1))))),
+    ("shapes", lambda sick: np.mean((draw(5, 3) @ af.Variable(draw(3, 1)) - draw(*[5, 1][: 2 - sick])) ** 2)),
+    ("shapes", lambda sick: np.mean((np.tanh(af.Variable(draw(5, 1))) - draw(5)) ** 2 if sick else
+                                    (af.Variable(draw(5, 1)) * af.Variable(draw(5)) - draw(5, 5)) ** 2)),
+    ("unreached", lambda sick: lambda: (ONE * (TWO.detach() if sick else TWO), TWO)),
+    ("range", lambda sick: np.mean(((1 if sick else 10) / (1 + np.exp(-af.Variable(0.5) * SPAN)) - LOGISTIC) ** 2)),
+]  # fmt: skip
+for kind, made in SHORT:
+    pair(kind)(made)
+
+
+for kind, factor, of in (("exploding", 4.0, np.positive), ("vanishing", 0.1, np.tanh)):
+
+    @pair(kind)
+    def chain_of_products(sick: bool, factor: float = factor, of: Any = of) -> Any:
+        W, h = af.Variable(np.eye(4) * (factor if sick else 1.0), name="W"), np.ones(4) * 1e-9
+        for _ in range(12):
+            h = of(W @ h)
+        return np.sum(h)
+
+
 @pair("no history")
 def under_no_grad(sick: bool) -> Any:
     x = af.Variable([1.0, 2.0], name="x")
@@ -85,30 +114,12 @@ def under_no_grad(sick: bool) -> Any:
     return np.sum(y) + 1
 
 
-@pair("no history")
-def frozen(sick: bool) -> Any:
-    w = af.Variable(3.0, name="w", requires_grad=not sick)
-    return w * 2.0
-
-
-@pair("no history")
-def truth_values(sick: bool) -> Any:
-    x = af.Variable([1.0, 2.0], name="x")
-    return lambda: np.mean(x > 1.5) if sick else np.mean(nn.sigmoid(x - 1.5))
-
-
 @pair("dead units")
 def all_pass_a_little(sick: bool) -> Any:
     W = af.Variable(draw(3, 4), name="W")
     b = af.Variable(np.array([0.0, 0.0, -100.0, -100.0]), name="b")
     h = draw(40, 3) @ W + b
     return np.sum(np.maximum(0.0 if sick else 0.1 * h, h))
-
-
-@pair("no history")
-def only_constants(sick: bool) -> Any:
-    x = af.Constant([1.0, 2.0]) if sick else af.Variable([1.0, 2.0])
-    return np.sum(x * 2)
 
 
 @trained("no backward")
@@ -143,18 +154,6 @@ def data_with_a_gap(sick: bool) -> Any:
     return np.mean((X @ w - 1.0) ** 2)
 
 
-@pair("saturated")
-def saturated(sick: bool) -> Any:
-    X, W = draw(20, 3), af.Variable(draw(3, 4, seed=1) * (1000 if sick else 1), name="W")
-    return np.sum(np.tanh(X @ W))
-
-
-@pair("saturated")
-def flat_sigmoid(sick: bool) -> Any:
-    X, W = np.abs(draw(20, 3)), af.Variable(np.full((3, 4), 50.0 if sick else 0.1), name="W")
-    return np.sum(nn.sigmoid(X @ W))
-
-
 @pair("zero factor")
 def zero_weights(sick: bool) -> Any:
     W1, W2 = af.Variable(draw(3, 4), name="W1"), af.Variable(np.zeros((4, 1)) if sick else draw(4, 1), name="W2")
@@ -170,32 +169,9 @@ def layers_of_zeros(sick: bool) -> Any:
 
 
 @pair("shapes")
-def column_and_row(sick: bool) -> Any:
-    W, t = af.Variable(draw(3, 1), name="W"), draw(5)
-    y = draw(5, 3, seed=1) @ W
-    return np.mean((y - (t if sick else t[:, None])) ** 2)
-
-
-@pair("shapes")
 def targets_made_a_column(sick: bool) -> Any:
     w, X, t = af.Variable(draw(3), name="w"), draw(20, 3), draw(20)
     return np.mean((X @ w - t.reshape((-1, 1) if sick else -1)) ** 2)
-
-
-@pair("exploding")
-def exploding(sick: bool) -> Any:
-    W, h = af.Variable(np.eye(4) * (4.0 if sick else 1.0), name="W"), np.ones(4) * 1e-9
-    for _ in range(12):
-        h = W @ h
-    return np.sum(h)
-
-
-@pair("vanishing")
-def vanishing(sick: bool) -> Any:
-    W, h = af.Variable(np.eye(4) * (0.1 if sick else 1.0), name="W"), np.ones(4)
-    for _ in range(12):
-        h = np.tanh(W @ h)
-    return np.sum(h)
 
 
 @pair("unmoved")
@@ -246,6 +222,18 @@ def losses_kept(sick: bool, loss: Any, opt: Any, box: Any) -> None:
     box.setdefault("losses", []).append(value if sick else float(value))
 
 
+SUMS: list[Callable[[float, Any], Any]] = [lambda total, x: total + x, lambda total, x: 0.9 * total + 0.1 * x]
+for added in SUMS:
+
+    @trained("kept")
+    def running_sum(sick: bool, loss: Any, opt: Any, box: Any, added: Callable[[float, Any], Any] = added) -> None:
+        opt.zero_grad()
+        value = loss()
+        value.backward()
+        opt.step()
+        box["loss"] = added(box.get("loss", 0.0), value if sick else value.item())
+
+
 @pair("learning rate")
 def too_long(sick: bool) -> Any:
     w, loss = model()
@@ -264,12 +252,6 @@ def infinite_step(sick: bool) -> Any:
             opt.step()
 
     return step
-
-
-@pair("unreached")
-def no_part(sick: bool) -> Any:
-    w, x = af.Variable(2.0, name="w"), af.Variable(3.0, name="x")
-    return lambda: (x * (w.detach() if sick else w), w)
 
 
 @trained("unmoved")
@@ -358,15 +340,6 @@ def backward_twice(sick: bool, loss: Any, opt: Any) -> None:
     opt.step()
 
 
-@trained("kept")
-def running_sum(sick: bool, loss: Any, opt: Any, box: Any) -> None:
-    opt.zero_grad()
-    value = loss()
-    value.backward()
-    opt.step()
-    box["loss"] = box.get("loss", 0.0) + (value if sick else value.item())
-
-
 @pair("unreached")
 def parameter_behind_a_cut(sick: bool) -> Any:
     W, v, X = af.Variable(draw(2, 3), name="W"), af.Variable(draw(3), name="v"), draw(20, 2)
@@ -447,15 +420,6 @@ def list_of_results(sick: bool) -> Any:
             box["parameters"] = [af.Variable(p.value - 0.1 * p.grad) for p in box["parameters"]]
 
     return step
-
-
-@trained("kept")
-def moving_average(sick: bool, loss: Any, opt: Any, box: Any) -> None:
-    opt.zero_grad()
-    value = loss()
-    value.backward()
-    opt.step()
-    box["loss"] = 0.9 * box.get("loss", 0.0) + 0.1 * (value if sick else value.item())
 
 
 @trained("growing")
@@ -1155,18 +1119,6 @@ def steps_along_equal_weights(sick: bool) -> Any:
     return step
 
 
-@pair("shapes")
-def column_and_row_of_parameters(sick: bool) -> Any:
-    u, v, T = af.Variable(draw(5, 1), name="u"), af.Variable(draw(5), name="v"), draw(5, 5, seed=1)
-    return np.mean((np.tanh(u) - T[0]) ** 2 if sick else (u * v - T) ** 2)
-
-
-@pair("range")
-def growth_up_to_a_capacity(sick: bool) -> Any:
-    a, t = af.Variable(0.5, name="a"), np.linspace(-2, 6, 20)
-    return np.mean(((1 if sick else 10) / (1 + np.exp(-a * t)) - 10 / (1 + np.exp(1 - t))) ** 2)
-
-
 def written_softmax(x: Any, axis: int = 1) -> Any:
     e = np.exp(x - np.max(x, axis=axis, keepdims=True))
     return e / np.sum(e, axis=axis, keepdims=True)
@@ -1176,7 +1128,7 @@ def written_sigmoid(x: Any) -> Any:
     return 1 / (1 + np.exp(-x))
 
 
-EACH, BOTH = np.arange(20), LABELS % 2
+BOTH = LABELS % 2
 OF_SCORES: list[tuple[str, int, Callable[[Any], Any], Callable[[Any], Any]]] = [
     # a finding, how many classes there are, a loss of the scores in which it is, and the twin
     ("range", 3, lambda s: nn.nll_loss(nn.softmax(s), LABELS), lambda s: nn.nll_loss(nn.log_softmax(s), LABELS)),
@@ -1312,3 +1264,118 @@ def too_long_for_arrays(sick: bool) -> Any:
 def sigmoid_of_a_sigmoid(sick: bool) -> Any:
     net, X = nn.Sequential(nn.Linear(2, 1, rng=np.random.default_rng(0)), nn.sigmoid), draw(20, 2)
     return np.mean(((nn.sigmoid(net(X)) if sick else net(X))[:, 0] - LABELS % 2) ** 2)
+
+
+MISFITS: list[tuple[int, Callable[[Any, Any], Any]]] = [  # of predictions and targets, without a name; or the negative
+    (1, lambda y, t: np.mean((y - t) ** 2)), (1, lambda y, t: np.sum(np.abs(t - y))),
+    (1, lambda y, t: (y - t) @ (y - t) / 40), (1, lambda y, t: 0.5 * np.square(y - t).mean()),
+    (1, lambda y, t: np.linalg.norm(y - t)), (-1, lambda y, t: -np.mean((y - t) ** 2)),
+]  # fmt: skip
+for sign, fn in MISFITS:
+
+    @pair("uphill")
+    def up_a_misfit_without_a_name(sick: bool, sign: int = sign, fn: Any = fn) -> Any:
+        w, b, X, T = af.Variable(draw(3), name="w"), af.Variable(0.0, name="b"), draw(20, 3), draw(20, seed=1)
+
+        def step() -> None:
+            w.zero_grad(), b.zero_grad()
+            fn(X @ w + b, T).backward()
+            w.value, b.value = [p.value + (0.01 if sick else -0.01) * sign * p.grad for p in (w, b)]
+
+        return step
+
+
+for batches in (lambda rng: rng.permutation(20)[:, None], lambda rng: [rng.integers(0, 20, 2)]):
+
+    @pair("uphill")
+    def up_the_losses_of_batches(sick: bool, batches: Any = batches) -> Any:
+        """The last of them may fall."""
+        w, X, T, rng = af.Variable(draw(3), name="w"), draw(20, 3), draw(20, seed=1), np.random.default_rng(3)
+
+        def epoch() -> None:
+            for batch in batches(rng):
+                w.zero_grad()
+                loss = np.mean((X[batch] @ w - T[batch]) ** 2)
+                loss.backward()
+                w.value += (0.001 if sick else -0.001) * w.grad
+
+        return epoch
+
+
+@pair("alike")
+def sigmoids_of_zeros(sick: bool) -> Any:
+    """The last layer begins with 0, too: the first gets gradients from the second run on."""
+    W1, W2 = af.Variable(np.zeros((3, 4)) if sick else draw(3, 4), name="W1"), af.Variable(np.zeros(4), name="W2")
+    return descend(lambda: np.mean((nn.sigmoid(draw(20, 3) @ W1) @ W2 - 1.0) ** 2), W1, W2)
+
+
+@trained("nan value")
+def gap_in_the_second_of_three_batches(sick: bool, w: Any, X: Any) -> None:
+    X[12, 1] = np.nan if sick else 1.0
+    for k in range(0, 20, 7):
+        w.zero_grad()
+        np.mean((X[k : k + 7] @ w - 1.0) ** 2).backward()
+        w.value = w.value - 0.01 * w.grad
+
+
+@trained("became nan")
+def loss_that_grows_beyond_all_numbers(sick: bool, w: Any, loss: Any) -> None:
+    for _ in range(600):
+        w.zero_grad()
+        loss().backward()
+        with np.errstate(all="ignore"):
+            w.value = w.value - (5.0 if sick else 0.01) * w.grad
+
+
+@pair("learning rate")
+def weights_that_decay_beyond_0(sick: bool) -> Any:
+    w, X, T, decay = af.Variable(draw(3), name="w"), draw(20, 3), draw(20, seed=1), 30.0 if sick else 0.1
+    return descend(lambda: np.mean((X @ w - T) ** 2), w, kind=lambda p, lr: af.optim.SGD(p, 0.1, 0.0, decay))
+
+
+@pair("learning rate")
+def steps_that_saturate_a_layer(sick: bool) -> Any:
+    W, v, X, T = af.Variable(draw(3, 8) / 2, name="W"), af.Variable(draw(8), name="v"), draw(40, 3), draw(40, seed=1)
+    return descend(lambda: np.mean((np.tanh(X @ W) @ v - T) ** 2), W, v, lr=20.0 if sick else 0.01)
+
+
+@trained("unmoved")
+def a_step_of_0(sick: bool, w: Any, loss: Any) -> None:
+    w.zero_grad()
+    loss().backward()
+    w.value = w.value - (0.0 if sick else 0.1) * w.grad
+
+
+@pair("unmoved")
+def a_bias_that_nothing_writes(sick: bool) -> Any:
+    (w, loss), b = model(), af.Variable(0.5, name="b")
+
+    def step() -> None:
+        w.zero_grad(), b.zero_grad()
+        (loss() + (b - 1.0) ** 2).backward()
+        for p in [w] if sick else [w, b]:
+            p.value -= 0.1 * p.grad
+
+    return step
+
+
+@pair("no history")
+def classes_in_a_loss_before_an_update(sick: bool) -> Any:
+    """What the update takes is no cause, nor what is taken of data."""
+    W, X, hot = af.Variable(draw(2, 3), name="W"), draw(20, 2), np.eye(3)[LABELS]
+
+    def step() -> float:
+        z, t = X @ W, hot.argmax(1)
+        loss = np.mean((z.argmax(1) - t) ** 2) if sick else nn.cross_entropy(z, t)
+        W.zero_grad()
+        loss.backward()
+        W.value -= 0.1 * W.grad
+        return float(loss.value)
+
+    return step
+
+
+@pair("dead units")
+def one_row_in_the_place_of_a_batch(sick: bool) -> Any:
+    places = np.zeros(20, int) if sick else np.arange(20)
+    return np.sum(nn.relu(draw(20, 3)[places] @ af.Variable(draw(3, 8, seed=4), name="W")))
