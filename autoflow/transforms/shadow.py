@@ -672,8 +672,13 @@ def message(*runs: Operations) -> str:
 
 
 def note_operation(notes: Operations, node: NodeRole) -> None:
-    """Note the record of an operation, and marks of what it has read, operands and options, equal for equal ones."""
-    notes.append((record := current_record(node), [mark(on_host(v)) for v in record.saved[:-1]]))
+    """Note the record of an operation, and what it has read."""
+    notes.append((record := current_record(node), operands_read(record)))
+
+
+def operands_read(record: Record) -> list[Any]:
+    """Marks of the operands and options of an operation, equal for equal ones."""
+    return [mark(on_host(v)) for v in record.saved[:-1]]
 
 
 def numbers_with_gradient(z: Any, unused: bool | None = None) -> list[Any]:
