@@ -44,7 +44,6 @@ from .arithmetic import LN2, branch, power_series
 
 rule = functools.partial(table.rule, precise=True)
 with_parameters = functools.partial(parameters.with_parameters, precise=True)
-primitive: Any = lambda compute: table.primitive(in_double(compute))  # noqa: E731
 
 
 def primitive(compute: F) -> F:

@@ -235,5 +235,11 @@ def index_of(view: object) -> Any:
 
 def plain_source(function: Any) -> str:
     """The source of our function without its annotations."""
-    source = textwrap.dedent(inspect.getsource(function))
-    return re.sub(r": (Array|Any|np\.ufunc|Callable\[\.\.\., Any\])(?=[,)])| -> \w+(?=:)", "", source).rstrip()
+    lines = textwrap.dedent(inspect.getsource(function)).rstrip().split("\n")
+    nodes = [*ast.walk(ast.parse("\n".join(lines)))]
+    found = [(": ", x.annotation) for x in nodes if isinstance(x, ast.arg) and x.annotation]
+    found += [(" -> ", x.returns) for x in nodes if isinstance(x, ast.FunctionDef) and x.returns]
+    for sign, x in sorted(found, key=lambda pair: -pair[1].col_offset):
+        k = x.lineno - 1
+        lines[k] = lines[k][: x.col_offset - len(sign)] + lines[k][x.end_col_offset :]
+    return "\n".join(lines)
