@@ -459,13 +459,11 @@ def guard_attributes(family: NodeTypes) -> None:
     def refuse(self: Any, value: Any) -> None:
         raise InPlaceError("data of a node cannot be assigned to: write the numbers, x[...] = ...")
 
-    layout = ("shape", "strides", "dtype")
     setters: dict[str, Callable[[Any, Any], None]] = {
         "data": refuse,
-        "flat": lambda x, value: x.flat.__setitem__(..., value),
-        "real": lambda x, value: x.real.__setitem__(..., value),
         "imag": write_imag,
-        **{k: lambda x, new, k=k: later("set_layout")(x, k, new) for k in layout},  # type: ignore[misc]
+        **{k: lambda x, new, k=k: getattr(x, k).__setitem__(..., new) for k in ("flat", "real")},  # type: ignore[misc]
+        **{k: lambda x, new, k=k: later("set_layout")(x, k, new) for k in ("shape", "strides", "dtype")},  # type: ignore[misc]
     }
     for name, setter in setters.items():
         ours = vars(ArrayMethods).get(name)

@@ -35,16 +35,12 @@ from ..program.places import variables_of
 from ..rules import RULES
 from ..rules.arithmetic import zero
 from ..rules.variants import METHODS
-from ..table.outside import public_name
+from ..table.outside import MADE, public_name
 from ..table.shapes import functions
 from ..table.table import COMPOSED
 from .dispatch import has_scipy_rule
 
-# Constructors whose numbers are those of their arguments; classes, and their methods that take the numbers.
-MADE = functions(np, """
-    arange array asanyarray asarray asarray_chkfinite ascontiguousarray asfortranarray asmatrix bmat fromiter full
-    full_like kaiser require
-""")  # fmt: skip
+# Classes, and their methods that take the numbers.
 CLASSES = {"matrix": "__new__", "poly1d": "__init__", "vectorize": "__call__"}
 IN_PYTHON: dict[CodeType, str] = {}  # code of a NumPy function -> its name; filled by name_in_python
 ARRAY_METHODS = frozenset(

@@ -82,12 +82,15 @@ REFUSED: dict[Any, str] = dict.fromkeys(functions(np, "busday_count busday_offse
 
 # -- never asked ------------------------------------------------------------------------------------------------------
 
-# Data from elsewhere, and new arrays. Given a node these take its numbers, and the gradient ends there.
-CONSTRUCTORS = functions(np, """
-    arange array asanyarray asarray asarray_chkfinite ascontiguousarray asfortranarray asmatrix bmat empty eye
-    from_dlpack frombuffer fromfile fromfunction fromiter frompyfunc fromregex fromstring full genfromtxt identity
-    indices load loadtxt nested_iters ones require tri zeros
-    bartlett blackman hamming hanning kaiser
+# Arrays with the numbers of their arguments; data from elsewhere, and new arrays. Given a node these take its numbers,
+# and the gradient ends there.
+MADE = functions(np, """
+    arange array asanyarray asarray asarray_chkfinite ascontiguousarray asfortranarray asmatrix bmat fromiter full
+    kaiser require
+""")  # fmt: skip
+CONSTRUCTORS = MADE | functions(np, """
+    empty eye from_dlpack frombuffer fromfile fromfunction frompyfunc fromregex fromstring genfromtxt identity indices
+    load loadtxt nested_iters ones tri zeros bartlett blackman hamming hanning
 """) | functions(np.fft, "fftfreq rfftfreq") | functions(np.lib.stride_tricks, "as_strided")  # fmt: skip
 
 # Shapes, indices, dtypes, text, settings.
