@@ -15,7 +15,7 @@ from scipy import special
 
 from ..base.types import Array
 from ..table.parameters import ROOT_PI, check_real, ratio, with_parameters
-from ..table.shapes import numbers_of, widen
+from ..table.shapes import numbers_of
 from ..table.table import COMPOSED, primitive, rule
 from .arithmetic import near_zero, power_series
 
@@ -191,7 +191,7 @@ def add_integrals(name: str, *integrands: Any) -> None:
     ufunc, several = getattr(special, name), len(integrands) > 1
     parts = [
         with_parameters(ufunc, "x", "∫", rf"\operatorname{{{name}}} $x", x=times(integrand),
-                        part=k if several else None, name=f"{name}_{k}" if several else name)
+                        part=k if several else None, name=f"{name}_{k}" if several else name, precise=True)
         for k, integrand in enumerate(integrands)
     ]  # fmt: skip
     if several:
@@ -223,5 +223,4 @@ add_integrals("sici", lambda x: np.sinc(x / math.pi), lambda x: np.cos(x) / x)
 add_integrals("shichi", lambda x: near_zero(
     x, 0.5, lambda x: power_series(x * x, [1 / math.factorial(2 * k + 1) for k in range(8)]),
     lambda x: np.sinh(x) / x), lambda x: np.cosh(x) / x)  # fmt: skip
-in_turns: Any = lambda x: math.pi / 2 * np.square(widen(x, np.float64))  # noqa: E731 - a large angle, as SciPy's
-add_integrals("fresnel", lambda x: np.sin(in_turns(x)), lambda x: np.cos(in_turns(x)))
+add_integrals("fresnel", lambda x: np.sin(math.pi / 2 * (x * x)), lambda x: np.cos(math.pi / 2 * (x * x)))

@@ -107,15 +107,34 @@ def det_x(g: Array, x: Array, z: Array) -> Array:
 
 
 def adjugate(x: Array, det: Array) -> Array:
-    """adj(x), from the inverse, unless some x of the stack is so close to singular that rounding would spoil it."""
+    """adj(x), from the inverse, unless some x of the stack is so close to singular that rounding would spoil it. Then
+    its rows and columns get other units, powers of two, in which their largest elements are near 1."""
+    if (found := regular_adjugate(x, det)) is not None:
+        return found
+    rows = np.frexp(np.max(np.abs(numbers_of(x)), axis=-1, keepdims=True))[1]
+    y = times_power_of_two(x, -rows)
+    columns = np.frexp(np.max(np.abs(numbers_of(y)), axis=-2, keepdims=True))[1]
+    y = times_power_of_two(y, -columns)
+    found = regular_adjugate(y, np.linalg.det(y))
+    units = np.sum(rows, axis=-2, keepdims=True) - rows + np.sum(columns, axis=-1, keepdims=True) - columns
+    return times_power_of_two(adjugate_of_singular(y) if found is None else found, units.mT)
+
+
+def regular_adjugate(x: Array, det: Array) -> Array | None:
+    """det(x) x⁻¹; None if some x is nearly singular, or its determinant is beyond the range of numbers."""
     try:
         inverse = np.linalg.inv(x)
-        condition = _norm(numbers_of(x)) * _norm(numbers_of(inverse))
-        if np.all(condition * np.sqrt(np.finfo(x.dtype).eps) <= 1) or not np.all(np.isfinite(numbers_of(x))):
-            return det[..., None, None] * inverse
     except np.linalg.LinAlgError:
-        pass
-    return adjugate_of_singular(x)
+        return None
+    condition, size = _norm(numbers_of(x)) * _norm(numbers_of(inverse)), np.abs(numbers_of(det))
+    usual = (condition * np.sqrt(np.finfo(x.dtype).eps) <= 1) & (size > 0) & (size < np.inf)
+    return det[..., None, None] * inverse if np.all(usual) or not np.all(np.isfinite(numbers_of(x))) else None
+
+
+def times_power_of_two(x: Array, k: Array) -> Array:
+    """x · 2ᵏ for whole numbers k, which may be so large that 2ᵏ is no number."""
+    one, half = x.dtype.type(1).real, k // 2
+    return x * np.ldexp(one, half) * np.ldexp(one, k - half)
 
 
 def _norm(x: Array) -> Array:

@@ -142,7 +142,8 @@ rule(special.inv_boxcox, "x y", "boxcox⁻¹", r"\left(1 + $x $y\right)^{1 / $y}
      x=lambda g, x, y, z: g * slope_under_root(x, y, z), y=lambda g, x, y, z: g * slope_of_root(x, y, z),
      domain=(0.5, 2.0), precise=True)
 rule(special.inv_boxcox1p, "x y", "boxcox1p⁻¹", r"\left(1 + $x $y\right)^{1 / $y} - 1",
-     x=lambda g, x, y, z: g * slope_under_root(x, y, z + 1), y=lambda g, x, y, z: g * slope_of_root(x, y, z + 1),
+     x=lambda g, x, y: g * slope_under_root(x, y, special.inv_boxcox(x, y)),
+     y=lambda g, x, y: g * slope_of_root(x, y, special.inv_boxcox(x, y)),
      domain=(0.5, 2.0), precedence=1, precise=True)
 
 # Losses for outliers. x is where the parabola ends.
@@ -181,8 +182,7 @@ def log_ratio(x: Array, y: Array) -> Array:
 def excess(x: Array, y: Array) -> Array:
     """x/y − 1, also where the two are nearly equal; −1 where x is 0, whatever y is."""
     near = is_near(x, y)
-    d = np.where(near, x - y, 0) / np.where(near, y, 1)
-    return np.where(near, d, ratio(np.where(near, 0, x), y) - 1)
+    return np.where(near, np.where(near, x - y, 0) / np.where(near, y, 1), ratio(np.where(near, 0, x), y) - 1)
 
 
 def slope_of_exprel(x: Array) -> Array:
@@ -494,8 +494,10 @@ def ladder(u: Array, m: Array, k: int, turn: Array) -> Array:
     return (cosine, -sine, -m * sine * cosine / height)[k] * turn
 
 
+# fmt: off
 rule(jacobi, "u m | k", "sn", r"\operatorname{ellipj}_{$k}\left($u, $m\right)", name="ellipj", elementwise=True,
-     domain=(0.1, 0.8), u=lambda g, u, m, k: g * ladder(u, m, k, jacobi(u, m, 2)), m=jacobi_m)  # fmt: skip
+     u=lambda g, u, m, k: g * ladder(u, m, k, jacobi(u, m, 2)), m=jacobi_m, domain=(0.1, 0.8), precise=True)
+# fmt: on
 COMPOSED[special.ellipj] = lambda u, m: tuple([jacobi(u, m, k) for k in range(4)])
 
 

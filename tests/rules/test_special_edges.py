@@ -13,7 +13,7 @@ import pytest
 special = pytest.importorskip("scipy.special")
 
 import edges  # noqa: E402
-from support import rows  # noqa: E402
+from support import NIGHTLY, rows  # noqa: E402
 
 import autoflow as af  # noqa: E402
 from autoflow.table.table import COMPOSED  # noqa: E402
@@ -93,6 +93,29 @@ def differing(row):
 def test_derivatives_at_edges_are_those_of_the_values(row):
     found = differing(row)
     assert len(found) <= LEFT.get(row.name, 0), "\n".join(map(str, found[:20]))
+
+
+MIDDLE = np.array([0.01, 0.3, 0.75, 1.5, 20.5, 100.0, 1e3, 1e5])
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("row", [row for row in OURS if row.operands < 3 + NIGHTLY], ids=lambda row: row.name)
+def test_single_precision_loses_no_digits_on_the_way(row):
+    """SciPy computes in double precision whatever it is given; so do derivatives in which large terms cancel."""
+    names = row.names[row.operands :]
+    options = {name: KINDS.get(row.name, [{}])[0].get(name, 2.0) for name in names}
+    points = [x.ravel() for x in np.meshgrid(*[MIDDLE.astype(np.float32)] * row.operands)]
+    grads, values = [], []
+    for dtype in (np.float32, np.float64):
+        operands = [af.Variable(x, dtype=dtype) for x in points]
+        z = call(row, operands, options)
+        values.append(np.asarray(z.value, float))
+        np.sum(z).backward()
+        grads.append([np.asarray(x.grad, float) for x in operands])
+    same = np.isclose(*values, rtol=1e-6, atol=1e-37)
+    for single, double in zip(*grads, strict=True):
+        sure = same & (np.abs(double) < 1e38)
+        np.testing.assert_allclose(single[sure], double[sure], rtol=5e-4, atol=1e-37)
 
 
 SLOPE = (np.tan(0.5) / np.cos(0.5) - np.arctanh(np.sin(0.5))) / 4  # ½ ∫ sin²/cos³ up to ½

@@ -133,7 +133,7 @@ class Binomial(Counts):
     _valid, _high = formulas(lambda n, p: (n >= 0) & (np.floor(n) == n) & (p >= 0) & (p <= 1), lambda n, p: n)
 
     def _powers(self, k: Array, n: Any, p: Any) -> tuple[Array, ...]:
-        return k, p, n - k, p, special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)
+        return k, p, n - k, p, -np.log1p(n) - special.betaln(k + 1, n - k + 1)
 
     _cdf, _sf, _logcdf, _logsf = tails_of(beta, lambda k, n, p: (p, k + 1, n - k), mirrored=True)
     _mean, _var = formulas(lambda n, p: n * p, lambda n, p: (n, 1.0, p, 1.0))
@@ -164,7 +164,7 @@ class NegativeBinomial(Counts):
     _valid = staticmethod(lambda n, p: (n > 0) & (p > 0) & (p <= 1))
 
     def _powers(self, k: Array, n: Array, p: Array) -> tuple[Array, ...]:
-        return n, p, k, p, special.gammaln(n + k) - special.gammaln(k + 1) - special.gammaln(n)
+        return n, p, k, p, -np.log(n + k) - special.betaln(n, k + 1)
 
     _cdf, _sf, _logcdf, _logsf = tails_of(beta, lambda k, n, p: (p, n, k + 1))
     _mean, _var = formulas(lambda n, p: n * (1 - p) / p, lambda n, p: (n, -2.0, p, 1.0))

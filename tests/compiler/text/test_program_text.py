@@ -106,8 +106,7 @@ def check_numbers(found, wanted, rtol=0.0, atol=0.0, name=""):
     """What node gave is what NumPy gave."""
     for a, b in zip(found, wanted, strict=True):
         if b is not None:
-            bound = max(rtol, 1e-6 * (np.asarray(b).dtype == np.float32))
-            np.testing.assert_allclose(numbers(a), np.ravel(b).astype(float), bound, atol, err_msg=name)
+            np.testing.assert_allclose(numbers(a), np.ravel(b).astype(float), rtol, atol, err_msg=name)
 
 
 def check_in_node(calls, rtol=0.0):

@@ -133,6 +133,8 @@ def test_large_parameters(f, args, value, slopes):
     (lambda s: stats.norm.cdf(np.inf, 0.3, s), 2.0, 0.0), (lambda x: stats.gumbel_r.pdf(x), -800.0, 0.0),
     (lambda b: stats.pareto.logpdf(np.inf, 2.0, 0.0, b), 4.0, 0.5), (lambda x: stats.expon.ppf(x), 0.0, 1.0),
     (lambda x: stats.lognorm.logpdf(x, 0.5), np.inf, 0.0), (lambda s: stats.lognorm.logpdf(np.inf, s), 0.5, 0.0),
+    *[(lambda n, n0=n: stats.nbinom.logpmf(3, n, 1 - 1 / n0), n, 1 / n + 1 / (n + 1) + 1 / (n + 2) + np.log(1 - 1 / n))
+      for n in (2.0**10, 2.0**30, 2.0**50)],
     # where there is no density
     *[(lambda z, a=a: stats.gamma.pdf(z, a), 0.0, 0.0) for a in (1e4, 1e6, 1e15)],
     *[(lambda m, a=a: stats.poisson.pmf(a, m), 0.0, 0.0) for a in (1e4, 1e6, 1e15)],
