@@ -194,8 +194,7 @@ def place_of(word: str, place: dict[str, int]) -> tuple[int, str]:
         return place[word], ""
     name, _, what = word.rpartition("_")
     if name not in place or what not in ("shape", "dtype", "ndim", "size"):
-        raise TypeError(f"a derivative reads {word}: it may read {', '.join(place)}, or, as {next(iter(place))}_shape, "
-                        f"their shape, dtype, ndim and size")  # fmt: skip
+        raise TypeError(f"a derivative reads {word}: it may read {', '.join(place)}, and shapes, as {min(place)}_shape")
     return place[name], what
 
 
