@@ -50,25 +50,25 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     parser = make_parser()
     words = sys.argv[1:] if argv is None else argv
-    given = parser.parse_intermixed_args(words if {"--check", "--coverage"} & {*words} else protect_minus_signs(words))
-    if given.demo:
+    args = parser.parse_intermixed_args(words if {"--check", "--coverage"} & {*words} else protect_minus_signs(words))
+    if args.demo:
         from .cli import demo
 
         return demo.main()
-    if given.check:
+    if args.check:
         from .cli import checking
 
-        return checking.main(*given.check)
-    if given.coverage:
+        return checking.main(*args.check)
+    if args.coverage:
         from .doctor import coverage
 
-        return coverage.main(*given.coverage)
-    if given.formula is None:
+        return coverage.main(*args.coverage)
+    if args.formula is None:
         parser.print_usage()
         print(f"\n{EPILOG}\n{parser.prog} --help says more.")
         return 2
     try:
-        run(given.formula, given.values, given.output, given.open)
+        run(args.formula, args.values, args.output, args.open)
     except (Refused, AutoflowError) as error:
         print(f"autoflow: {str(error).partition(chr(10))[0]}", file=sys.stderr)
         return 2
@@ -160,8 +160,8 @@ def describe_not_finite(root: Any, nodes: Sequence[Any]) -> str:
     for node in sorted(nodes, key=lambda node: node.number):
         if words := kinds_of(node.value):
             what = "the result is" if identity(node) == identity(root) else f"it began with {node.name}, which is"
-            made = f" ({node.opmethod} of {operands_in_words(node)})" if node.operands else ""
-            return f"Note: {what} {words}{made}."
+            origin = f" ({node.opmethod} of {operands_in_words(node)})" if node.operands else ""
+            return f"Note: {what} {words}{origin}."
     for node in sorted(nodes, key=lambda node: node.number, reverse=True):
         if words := kinds_of(node.grad):
             return f"Note: the gradient of {node.name} is {words}: the function has no finite slope here."
@@ -185,10 +185,10 @@ def draw(root: Any, path: Path) -> None:
     if path.is_dir():
         raise Refused(f"{path} is a directory: -o names the file to be written")
     with tempfile.TemporaryDirectory() as folder:
-        made = Path(folder) / path.name
+        target = Path(folder) / path.name
         try:
-            root.graph().save(made)
-            shutil.copyfile(made, path)
+            root.graph().save(target)
+            shutil.copyfile(target, path)
         except (OSError, ValueError, ImportError) as error:
             raise Refused(f"{path} was not written: {str(error).partition(chr(10))[0]}") from error
 

@@ -1,10 +1,10 @@
-"""Arrays that can be recorded: how they are made, and brought from one library to another.
+"""Arrays that can be recorded: how they are made, and to_library from one library to another.
 
 ``zeros``, ``array`` and their like are for nodes what ``np.zeros`` and ``np.array`` are for plain numbers. Libraries
 are NumPy on the host, CuPy on a GPU, or one with a type of your own.
 
 Nothing is copied between devices automatically: an operation on arrays of two libraries is refused (MixedArraysError).
-To bring an array over is an operation like any other: its gradient is brought back.
+To bring an array over is an operation like any other: its gradient is to_library back.
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ def array(data: Any, dtype: Any = None) -> Node:
         return data.copy() if dtype is None else data.astype(dtype)  # type: ignore[attr-defined]
     if not holds_node(data):
         return Constant(data, dtype=dtype)
-    made: Any = join_list(data)
-    return made if dtype is None else made.astype(dtype)
+    joined: Any = join_list(data)
+    return joined if dtype is None else joined.astype(dtype)
 
 
 def zeros(shape: Any, dtype: Any = float) -> Node:
@@ -127,10 +127,10 @@ def full(shape: Any, fill_value: Any, dtype: Any = None) -> Node:
     [0.5, 0.5]  Constant const_0
     """
     if holds_node(fill_value) or array_type(fill_value) not in (None, np.ndarray):
-        made: Any = np.broadcast_to(fill_value, shape).copy()
-        made = made if dtype is None else made.astype(dtype)
-        is_recorded = isinstance(made, NodeRole)
-        return made if is_recorded else constant_from(made)
+        filled: Any = np.broadcast_to(fill_value, shape).copy()
+        filled = filled if dtype is None else filled.astype(dtype)
+        is_recorded = isinstance(filled, NodeRole)
+        return filled if is_recorded else constant_from(filled)
     return to_be_filled(np.full(shape, fill_value, dtype))
 
 
@@ -149,8 +149,8 @@ def stack(arrays: Any, axis: int = 0) -> Node:
     [1., 2.]  Operation stack_0 = stack(var_0, const_0)
     """
     nodes: list[Any] = [a if isinstance(a, NodeRole) else Constant(a) for a in arrays]
-    made: Any = np.stack(nodes, axis=axis)
-    return made
+    stacked: Any = np.stack(nodes, axis=axis)
+    return stacked
 
 
 INSTALL = "pip install autoflow[gpu] brings it for CUDA 12 (for others see CuPy's installation guide)"
@@ -183,7 +183,7 @@ def to_cpu(tree: T) -> T:
     >>> af.to_cpu(x) is x
     True
     """
-    return tree_map(lambda x: brought(x, np.ndarray), tree)
+    return tree_map(lambda x: to_library(x, np.ndarray), tree)
 
 
 def to_gpu(tree: T) -> T:
@@ -206,7 +206,7 @@ def usable_cupy() -> Any:
     return cupy
 
 
-def brought(x: Any, library: type | None) -> Any:
+def to_library(x: Any, library: type | None) -> Any:
     """``x`` as an array of that library, connected; itself if it is one, or no array."""
     kind = array_type(x)
     if library is None or kind in (None, library):
@@ -243,7 +243,7 @@ class Autodiff:
 
     def put(self, tree: T) -> T:
         """The nodes and NumPy arrays of a tree on this device; gradients flow back. The opposite of :func:`to_cpu`."""
-        return tree_map(lambda x: brought(x, self.array_type), tree)
+        return tree_map(lambda x: to_library(x, self.array_type), tree)
 
     def array(self, data: Any, dtype: Any = None) -> Node:
         """As :func:`autoflow.array`: nested lists of nodes and numbers."""

@@ -44,8 +44,8 @@ def plugin(version: str) -> type:
         z = get_proper_type(call.default_return_type)
         numeric = isinstance(z, Instance) and (z.type.has_base("numpy.ndarray") or z.type.has_base("numpy.generic"))
         if numeric or isinstance(z, AnyType):
-            given = [node for kinds in call.arg_types for kind in kinds for node in nodes_in(kind)]
-            return given[0] if given else z
+            nodes = [node for kinds in call.arg_types for kind in kinds for node in nodes_in(kind)]
+            return nodes[0] if nodes else z
         return z
 
     def of_ufunc(call: Any) -> Any:

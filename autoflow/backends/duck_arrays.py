@@ -80,11 +80,11 @@ def tuple_like(x: Any, parts: Iterable[Any]) -> Any:
     return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
 
 
-def flags_of(x: object, **known: bool) -> SimpleNamespace:
+def flags_of(x: object, **facts: bool) -> SimpleNamespace:
     """The flags of x's memory that rows and writes read."""
     flags = getattr(x, "flags", None)
     order = {k: getattr(flags, k, k[0] == "c") for k in ("c_contiguous", "contiguous", "f_contiguous", "fnc")}
-    return SimpleNamespace(**{"forc": False, "carray": False, "owndata": False, "writeable": True, **order, **known})
+    return SimpleNamespace(**{"forc": False, "carray": False, "owndata": False, "writeable": True, **order, **facts})
 
 
 def private(name: str, read: Callable[[Any], Any]) -> property:
@@ -135,14 +135,14 @@ class DuckArray:
     def __class__(self, kind: type) -> None:
         CLASS.__set__(self, kind)
 
-    def compare_classes(self, real: type, kind: type, asked: type) -> None:
+    def compare_classes(self, real: type, kind: type, target: type) -> None:
         """Refuse to say whether we are of the class ``asked`` if we are, but not what eager code finds, as a number is
         not iterable."""
         differ = False
         with suppress(TypeError):  # some protocols have no subclasses
-            differ = issubclass(real, asked) and not issubclass(kind, asked)
+            differ = issubclass(real, target) and not issubclass(kind, target)
         if differ:
-            raise self.refuse_number(f"isinstance(x, {asked.__name__})")
+            raise self.refuse_number(f"isinstance(x, {target.__name__})")
 
     eager_class: Callable[[], type]  # the class of such an array in eager code
 
@@ -328,13 +328,13 @@ def run_masked(ufunc: np.ufunc, inputs: Values, where: Array, out: Values, **opt
 def store_results(out: Values, result: Any, store: Callable[[Array, Array], None]) -> Any:
     """``out=``: the arrays named there become the results, by ``store(array, result)``."""
     results = result if isinstance(result, tuple) else (result,)
-    given = []
+    outputs = []
     for x, r in zip(out, results, strict=True):
         if x is not None and x is not ...:
             store(x, r)
             r = x
-        given.append(r)
-    return tuple(given) if isinstance(result, tuple) else given[0]
+        outputs.append(r)
+    return tuple(outputs) if isinstance(result, tuple) else outputs[0]
 
 
 class Registration:

@@ -68,15 +68,15 @@ class NodeTypes:
     def __init__(self, array_type: type, roles: Mapping[str, type], slots: tuple[str, ...]) -> None:
         """``roles``: the classes that hold the methods, by name; the one that all share comes first."""
         self.array_type, self.roles, self.slots = array_type, roles, slots
-        made: dict[type, Any] = {}
+        class_of_role: dict[type, Any] = {}
         kind = type if NODE_TYPES else NodeClass  # af.Variable is NumPy's; and CuPy's view(cls) wants a plain class
         for name, role in roles.items():
-            bases = [made[base] for base in role.__bases__ if base in made] or [array_type]
-            made[role] = kind(name, (role, *bases), {
-                "__slots__": () if made else slots, "__module__": "autoflow", "__doc__": role.__doc__,
+            bases = [class_of_role[base] for base in role.__bases__ if base in class_of_role] or [array_type]
+            class_of_role[role] = kind(name, (role, *bases), {
+                "__slots__": () if class_of_role else slots, "__module__": "autoflow", "__doc__": role.__doc__,
                 "__qualname__": name, "role": role, "family": self,
             })  # fmt: skip
-            setattr(self, name, made[role])
+            setattr(self, name, class_of_role[role])
         for complete in COMPLETIONS:
             complete(self)
         NODE_TYPES[array_type] = self

@@ -70,15 +70,15 @@ def vjps_in_blocks(rule: Rule, vjps: VJPs, flows: tuple[bool, ...], over: bool) 
 
     A derivative that reads nothing and returns g itself stays as it is; then g must, too. ``x - y`` is such a row.
     """
-    made, last = list(vjps), max([k for k, flowing in enumerate(flows) if flowing])
+    wrapped, last = list(vjps), max([k for k, flowing in enumerate(flows) if flowing])
     for k in [k for k, flowing in enumerate(flows) if flowing]:
         needs, derivative = rule.needs[k], rule.derivatives[rule.names[k]]
         if not needs and derivative(probe := np.ones(1)) is probe:
             over = False
         else:
             derivative = UFUNCS.get((rule.function, k), derivative)
-            made[k] = vjp_in_blocks(derivative, needs, k, vjps[k], over and k == last)
-    return tuple(made)
+            wrapped[k] = vjp_in_blocks(derivative, needs, k, vjps[k], over and k == last)
+    return tuple(wrapped)
 
 
 def vjp_in_blocks(derivative: AnyFunction, needs: Any, k: int, vjp: Any, over: bool) -> VJP:
@@ -167,8 +167,8 @@ def check_saved(record: Record) -> None:
             f"the write into {record.node_name} at {extra.unfinished} failed halfway: an exception cut it short, and "
             f"its numbers may be old or new. Write all of it again (x[...] = ...), or compute it anew."
         )
-    for array, mark, taken in watched_arrays(extra):
-        if taken(array) != mark:
+    for array, mark, fingerprint in watched_arrays(extra):
+        if fingerprint(array) != mark:
             k = next((k for k, v in enumerate(record.saved) if v is array), 0)
             name = shown_operand(record, k) or "its operand"
             raise StaleValueError(

@@ -40,7 +40,7 @@ def _numpys_switch() -> tuple[ContextVar[object], object] | None:
     """
     context = copy_context()
     context.run(np.seterr, all="ignore")
-    found = [(v, held) for v, held in context.items() if v.name == "numpy.ufunc.extobj"]
+    found = [(v, value) for v, value in context.items() if v.name == "numpy.ufunc.extobj"]
     return found[0] if found else None
 
 
@@ -217,11 +217,11 @@ def pull_back(
         check_sums(pairs)
     if not (stop or LEAF_HOOKS):
         return pairs
-    asked = []
+    hooks_before = []
     for holder, _ in pairs:
         is_asked = holder in stop if stop else type(holder) is not Record
-        asked.append([*hooks_of(holder).get("before", {}).values()] if is_asked else ())
-    for k, hooks in enumerate(asked):
+        hooks_before.append([*hooks_of(holder).get("before", {}).values()] if is_asked else ())
+    for k, hooks in enumerate(hooks_before):
         if hooks:
             pairs[k] = pairs[k][0], run_hooks(*pairs[k], hooks)
     return pairs
@@ -229,7 +229,7 @@ def pull_back(
 
 def checked_seed(root: Array, seed: Array, create_graph: bool) -> Array:
     """The seed in the shape and dtype of its root, in memory of its own; with ``create_graph`` a node as it is."""
-    value, given = root._value, seed
+    value, own = root._value, seed
     if seed is None:
         if not value.ndim and value.dtype is DOUBLE and type(value) is np.ndarray and not create_graph:
             return ONE
@@ -246,7 +246,7 @@ def checked_seed(root: Array, seed: Array, create_graph: bool) -> Array:
         )
     if hasattr(seed, "batch_layer") and not isinstance(seed, NodeRole):
         return cast_gradient(seed, value.dtype)  # many seeds at once: transforms/jacobian.py
-    if given is not None:
+    if own is not None:
         seed = seed if hasattr(seed, "dtype") else np.asarray(seed)
         check_numbers(seed, value.dtype, "the seed", root.name, SeedError)
         if create_graph and isinstance(seed, NodeRole):
@@ -275,8 +275,8 @@ def send(record: Record, g: Array) -> Values:
         g, vjps, saved, _ = wrap_by_modes((on_nodes if recorded else on_arrays)(-1, hooks=False))(pair)
         return [None if p is None else vjp(g, saved) for p, vjp in zip(record.parents, vjps, strict=True)]
 
-    made = [np.asarray(s) if isinstance(s, np.generic) else s for s in quietly(pulled, (record, g))]
-    return tuple([s.copy() if type(s) in NODE_TYPES else s for s in made])
+    parts = [np.asarray(s) if isinstance(s, np.generic) else s for s in quietly(pulled, (record, g))]
+    return tuple([s.copy() if type(s) in NODE_TYPES else s for s in parts])
 
 
 def zero_grad(node: Array) -> None:

@@ -382,11 +382,11 @@ class Fingerprint:
 
     def __init__(self, roots: Sequence[Holder], start: int, results: object) -> None:
         """``start``: the creation number before the run, so that the sources are what is older. ``results``: a tree."""
-        self.sources, made = sources_and_made(roots, start)
-        made.sort(key=lambda record: record.number)
+        self.sources, records = sources_and_made(roots, start)
+        records.sort(key=lambda record: record.number)
         self.steps: list[int] = []  # of each operation, with its operands and options from outside
         self.fleeting: list[int | None] = []  # of large operands that no derivative needs: None if they are gone
-        for record in made:
+        for record in records:
             self.add(record)
         self.paths, self.results = tree_paths(results), [mark(z) for z in tree_leaves(results)]
         self.flows = [root is not None for root in roots]
@@ -430,18 +430,18 @@ class Fingerprint:
 
 def sources_and_made(roots: Iterable[Holder], start: int) -> tuple[list[Holder], list[Holder]]:
     """The Variables and records from before ``start`` from which ``roots`` were computed, and those made since."""
-    found, made = [], []
+    found, records = [], []
     waiting = list(dict.fromkeys([root for root in roots if root is not None]))
     seen = set(waiting)
     for record in waiting:
         if record.number <= start:
             found.append(record)
             continue
-        made.append(record)
+        records.append(record)
         fresh = {p: None for p in record.parents if p is not None and p not in seen}
         seen |= fresh.keys()
         waiting += fresh
-    return found, made
+    return found, records
 
 
 def _kind(mark: Any) -> str:

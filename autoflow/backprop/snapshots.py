@@ -156,7 +156,7 @@ class Snapshot:
         """Has an iterator moved on since, or another variable of a generator? (For iterators over iterators, such
         as ``zip``, the inner ones are compared.)"""
         now = [(position_of(x), [*map(id, gc.get_referents(x))]) for x, *_ in self.iterators]
-        return now != [(place, [*map(id, held)]) for _, place, held in self.iterators]
+        return now != [(place, [*map(id, referents)]) for _, place, referents in self.iterators]
 
     def differs(self, other: Snapshot) -> bool:
         """Does a snapshot of the same roots hold something else? (Running numbers of names do not count.)"""
@@ -233,10 +233,10 @@ def others_run() -> bool:
         return True
     if threading.active_count() == 1 and not _thread._count():
         return False  # this one is alone
-    known = threading.enumerate()
-    if hidden_threads(known) > hidden_before(os.getpid()):
+    threads = threading.enumerate()
+    if hidden_threads(threads) > hidden_before(os.getpid()):
         return True
-    return len(known) > 1 and any([may_run_users_code(t) for t in known if t is not main])
+    return len(threads) > 1 and any([may_run_users_code(t) for t in threads if t is not main])
 
 
 def may_run_users_code(thread: threading.Thread) -> bool:
@@ -246,10 +246,10 @@ def may_run_users_code(thread: threading.Thread) -> bool:
     if type(thread) is threading._DummyThread:  # nothing is known of it: counted with the hidden ones
         return False
     target = getattr(thread, "_target", None) or getattr(thread, "function", None)  # of a Timer
-    known = [str(getattr(x, "__module__", None)) for x in (type(thread), getattr(target, "func", target)) if x]
-    said = [name for name in known if name != "threading"]
+    homes = [str(getattr(x, "__module__", None)) for x in (type(thread), getattr(target, "func", target)) if x]
+    modules = [name for name in homes if name != "threading"]
     is_ours = any([thread in pool._threads for pool in blocks.POOL])
-    return not is_ours and not (said and all(map(is_installed, said)))
+    return not is_ours and not (modules and all(map(is_installed, modules)))
 
 
 def is_installed(module: str) -> bool:

@@ -81,29 +81,29 @@ def look(*roots: Any) -> Outlook:
     others: list[Any] = []
     functions: list[types.FunctionType] = []
     codes: list[object] = []
-    held: list[object] = []  # values that functions find, which may decide what they do
+    values: list[object] = []  # values that functions find, which may decide what they do
     for x in second_runs.reachable(*roots, referents_of=OF_USERS, limit=SEARCHED):
         kind = type(x)
         if kind is types.FunctionType:
             functions.append(x)
             codes.append(x.__code__)
-            held += (*(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values())
-            held += map(cell_value, (second_runs.is_users(x) and x.__closure__) or ())
+            values += (*(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values())
+            values += map(cell_value, (second_runs.is_users(x) and x.__closure__) or ())
             continue
         others.append(x)
         if kind is second_runs.Globals:
-            held += x.found.values()
+            values += x.found.values()
         elif kind in FUNCTIONS_IN_C or issubclass(kind, FunctionOfFunction):
             codes.append(x if kind in FUNCTIONS_IN_C else kind)
     words = frozenset().union(*[words_of(f.__code__) for f in functions if second_runs.is_users(f)])
-    words |= WORDS & {*[x for x in held if type(x) is str], *[f"{x}_" for x in others if type(x) is np.bool_]}
-    codes += map(value_key, held)
+    words |= WORDS & {*[x for x in values if type(x) is str], *[f"{x}_" for x in others if type(x) is np.bool_]}
+    codes += map(value_key, values)
     if len(roots) == 1 and functions[:1] == [*roots] and all(map(is_plain, functions)):
         if len(SEEN) >= second_runs.MANY:
             SEEN.clear()
         others = [x for x in others if type(x) is np.ndarray]  # the rest are variables, which plain code does not set
         arrays = [(weakref.ref(x), x.shape) for x in others]
-        modules = {x.__name__ for x in held if type(x) is types.ModuleType}
+        modules = {x.__name__ for x in values if type(x) is types.ModuleType}
         words |= {"quiet"} if modules <= {"numpy", "math"} and "getattr" not in words else frozenset()
         SEEN[roots[0].__code__] = [View(f) for f in functions], arrays, tuple(codes), words
     return Outlook(tuple(codes), words, others)
@@ -117,10 +117,10 @@ SEEN: dict[types.CodeType, Any] = {}  # code of a plain function -> what was fou
 
 def look_again(f: object) -> Outlook | None:
     """The outlook from a plain function, if it is as it was last time; else None."""
-    seen = SEEN.get(f.__code__) if type(f) is types.FunctionType else None
-    if seen is None:
+    outlook = SEEN.get(f.__code__) if type(f) is types.FunctionType else None
+    if outlook is None:
         return None
-    views, arrays, codes, words = seen
+    views, arrays, codes, words = outlook
     for view in views:
         if not view.is_same(f if view is views[0] else view.function()):
             return None

@@ -160,12 +160,12 @@ def tree_unflatten(tree: Any, leaves: Iterable[Any]) -> Any:
     """
     new = iter(leaves)
     try:
-        made = fill_containers(tree, new)
+        filled = fill_containers(tree, new)
     except StopIteration:
         raise ValueError(f"tree_unflatten: fewer leaves than the {len(tree_leaves(tree))} of the tree") from None
     if next(new, END) is not END:
         raise ValueError(f"tree_unflatten: more leaves than the {len(tree_leaves(tree))} of the tree")
-    return made
+    return filled
 
 
 END = object()  # no leaf is this

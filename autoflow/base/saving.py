@@ -28,7 +28,7 @@ SAFETENSORS = ".safetensors"
 CHECKSUM = "autoflow.crc32"  # npz has checksums of its own, safetensors has none: ours is a line of its header
 
 
-def check_state(who: str, own: dict[str, Array], given: ByName, sizes: Collection[str] = ()) -> dict[str, Array]:
+def check_state(who: str, own: dict[str, Array], state: ByName, sizes: Collection[str] = ()) -> dict[str, Array]:
     """``given`` as arrays, if it has exactly the entries of ``own``, of their shapes, with numbers that their dtypes
     can hold. Arrays that are one in ``own`` must be equal. ``sizes`` are entries that must be finite and at least 0.
 
@@ -40,11 +40,11 @@ def check_state(who: str, own: dict[str, Array], given: ByName, sizes: Collectio
       missing: w
       unexpected: v
     """
-    wrong = [f"missing: {name}" for name in own if name not in given]
-    wrong += [f"unexpected: {name}" for name in given if name not in own]
+    wrong = [f"missing: {name}" for name in own if name not in state]
+    wrong += [f"unexpected: {name}" for name in state if name not in own]
     arrays: dict[str, Array] = {}
-    for name in own.keys() & given.keys():
-        mine, new = own[name], given[name]
+    for name in own.keys() & state.keys():
+        mine, new = own[name], state[name]
         new = arrays[name] = np.asarray(new) if np.isscalar(new) or isinstance(new, np.memmap) else new
         foreign = not isinstance(new, np.ndarray) and isinstance(getattr(new, "dtype", None), np.dtype)
         if type(new) is not np.ndarray and not foreign:

@@ -84,11 +84,11 @@ def no_attribute(module: str, name: str) -> AttributeError:
     AttributeError("module 'autoflow' has no attribute 'jit': here it is af.compile(f)")
     """
     section = module.rpartition(".")[2]
-    known, homes, sections = [tables()[section]], [module], [section]
+    names, homes, sections = [tables()[section]], [module], [section]
     if module == "autoflow":
         kinds = (type, float, ModuleType)
         others = {other: f"np.{other}" for other, x in vars(np).items() if isinstance(x, kinds)}
-        known += [NUMPY, tables()["x"], others]
+        names += [NUMPY, tables()["x"], others]
         sections = [module, "nn", "optim"]
         homes += [f"{module}.{room}" for room in sections[1:]]
     alike = {
@@ -97,7 +97,7 @@ def no_attribute(module: str, name: str) -> AttributeError:
         for own in dir(sys.modules.get(home))
     }
     alike |= {bare(other): here for own in reversed(sections) for other, here in tables()[own].items()}
-    here = next((table[name] for table in known if name in table), alike.get(bare(name)))
+    here = next((table[name] for table in names if name in table), alike.get(bare(name)))
     return AttributeError(f"module {module!r} has no attribute {name!r}{f': here it is {here}' if here else ''}")
 
 

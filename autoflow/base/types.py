@@ -44,6 +44,6 @@ class BatchLayer(Protocol):
 def named_dtype(given: DTypeLike) -> np.dtype:
     """The dtype that ``dtype=`` names, also by a class: to np.dtype, ``np.dtypes.Float64DType`` is any object. A class
     of several, as that of texts, which have lengths, names the one that fits."""
-    made: Any = given if isinstance(given, type) and issubclass(given, np.dtype) else None
+    kind: Any = given if isinstance(given, type) and issubclass(given, np.dtype) else None
     # StringDType has no scalar type of its own; other classes of several cannot be called.
-    return np.dtype(given) if made is None else made() if made.type is str else np.dtype(made.type)
+    return np.dtype(given) if kind is None else kind() if kind.type is str else np.dtype(kind.type)

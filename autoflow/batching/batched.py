@@ -50,12 +50,12 @@ from ..table.table import Rule
 def whose_turn(*parts: object) -> tuple[Layer | MaybeNone, bool]:
     """Who answers a call with these arguments: the deepest layer among them (None without one); and whether nodes of
     that layer are among them: then they record the call."""
-    layer, depth, held, queue = None, 0, False, list[Any](parts)
+    layer, depth, has_nodes, queue = None, 0, False, list[Any](parts)
     for x in queue:
         kind = type(x)
         if kind is Batched:
             if x.batch_layer.depth > depth:
-                layer, depth, held = x.batch_layer, x.batch_layer.depth, False
+                layer, depth, has_nodes = x.batch_layer, x.batch_layer.depth, False
         elif kind in NO_ARRAYS:
             continue
         elif kind is tuple or kind is list:
@@ -67,8 +67,8 @@ def whose_turn(*parts: object) -> tuple[Layer | MaybeNone, bool]:
         elif issubclass(kind, NESTED):
             queue += flat(x)
         elif (found := getattr(x, "batch_layer", None)) is not None and (found is layer or found.depth > depth):
-            layer, depth, held = found, found.depth, True
-    return layer, held
+            layer, depth, has_nodes = found, found.depth, True
+    return layer, has_nodes
 
 
 def sample(x: Any) -> Any:
@@ -228,11 +228,11 @@ class Layer:
         If nodes of this layer are arguments, too, they want one call: a doubt.
         """
         arrays = [x for x in flat(args) if isinstance(x, Batched)]
-        layer, held = whose_turn(*arrays)
+        layer, has_nodes = whose_turn(*arrays)
         nodes = [x for x in flat(args) if layer_of(x) is not layer and gradient_target(x) is not None]
         if not nodes and all([target_inside(value_of(x)) is None for x in arrays]):
             return None
-        if held:
+        if has_nodes:
             layer.doubt("an af.Function whose result is differentiated both inside and outside")
         return next((x for x in arrays if layer_of(x) is layer), None)
 
@@ -260,14 +260,14 @@ class Shared(np.ndarray):
     __slots__ = ()
 
     def __getitem__(self, index: Any) -> Array:
-        layer, held = whose_turn(index)
-        if layer is None or held:
+        layer, has_nodes = whose_turn(index)
+        if layer is None or has_nodes:
             return super().__getitem__(index)
         return layer.run("getitem", FORM_OF["getitem"], self.view(np.ndarray), index)
 
     def __array_function__(self, function: AnyFunction, types: Any, args: Any, options: Any) -> Any:
-        layer, held = whose_turn(args, options)
-        if held or any([t is not Shared and t is not np.ndarray and not issubclass(t, Batched) for t in types]):
+        layer, has_nodes = whose_turn(args, options)
+        if has_nodes or any([t is not Shared and t is not np.ndarray and not issubclass(t, Batched) for t in types]):
             return NotImplemented  # this includes nodes
         if layer is None:
             return super().__array_function__(function, types, args, options)
@@ -394,10 +394,10 @@ class Batched(DuckArray):
     def flags_of_one(self) -> Any:
         """The flags of one example."""
         whole = value_of(self.inner)
-        known = {"writeable": bool(getattr(getattr(whole, "flags", None), "writeable", True))}
+        facts = {"writeable": bool(getattr(getattr(whole, "flags", None), "writeable", True))}
         if type(whole) is np.ndarray and self.mapped and len(whole):
-            return flags_of(whole[0], **known)
-        return flags_of(whole, f_contiguous=False, **known)
+            return flags_of(whole[0], **facts)
+        return flags_of(whole, f_contiguous=False, **facts)
 
     @property
     def __cuda_array_interface__(self) -> ByName:
@@ -424,8 +424,8 @@ class Batched(DuckArray):
     # -- NumPy's dispatch
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **options: object) -> Any:
-        layer, held = whose_turn(*inputs, options) if options else whose_turn(*inputs)
-        if held:
+        layer, has_nodes = whose_turn(*inputs, options) if options else whose_turn(*inputs)
+        if has_nodes:
             return NotImplemented
         for kind in map(type, inputs):
             if kind is not Batched and kind not in NO_ARRAYS:
@@ -439,8 +439,8 @@ class Batched(DuckArray):
         return layer.run(ufunc, FORM_OF["ufunc"], ufunc, method, inputs, options)
 
     def __array_function__(self, function: AnyFunction, types: Iterable[type], args: Values, options: ByName) -> Any:
-        layer, held = whose_turn(self, args, options)  # of like= only we are left
-        if held:
+        layer, has_nodes = whose_turn(self, args, options)  # of like= only we are left
+        if has_nodes:
             return NotImplemented
         for kind in types:
             if kind is not Batched and kind not in NO_ARRAYS:
@@ -452,13 +452,13 @@ class Batched(DuckArray):
         """Make arrays of the deepest layer out of nodes of outer ones, whose gradient is recorded inside: ``operands``
         change. Returns the layer, and whether a node of it is an operand."""
         values, parents, constants, _ = operands
-        layer, held = whose_turn(*values, *inputs[: rule.operands])
+        layer, has_nodes = whose_turn(*values, *inputs[: rule.operands])
         for k, x in enumerate(inputs[: rule.operands]):
             if layer_of(x) is not layer and gradient_target(x) is not None:
                 values[k] = Batched(x, layer, mapped=False)
                 parents[k] = None
                 constants.pop(k, None)
-        return layer, held
+        return layer, has_nodes
 
     def run_each(self, function: AnyFunction, args: Values, options: ByName, name: str) -> Any:
         """``function(*args, **options)`` for each example."""

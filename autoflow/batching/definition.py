@@ -83,7 +83,7 @@ def mapped_leaves(in_axes: Axes, args: Values, flat: bool) -> tuple[list[tuple[A
     are."""
     axes = axes_of_arguments(in_axes, args, flat)
     leaves = args if flat else pytree.tree_leaves(args)
-    given, lengths = [], {}
+    pairs, lengths = [], {}
     for k, (x, axis) in enumerate(zip(leaves, axes, strict=True)):
         if axis is not None and (axis := checked_axis(x, axis, args, k)) is not None:
             # A table of another library, such as a Series, becomes an array: x[k] is row k, whatever its labels. Not
@@ -91,13 +91,13 @@ def mapped_leaves(in_axes: Axes, args: Values, flat: bool) -> tuple[list[tuple[A
             is_data = array_type(x) is None and hasattr(x, "__array__") and kept_in(type(x)) is None
             x = in_front(np.asarray(x) if is_data else x, axis)
             lengths[k] = x.shape[0]
-        given.append((x, axis))
+        pairs.append((x, axis))
     if not lengths:
         raise InputError("af.vmap has nothing to map over: all arguments are shared (in_axes=None), or there are none")
     if len(set(lengths.values())) > 1:
-        said = ", ".join([f"{n} in argument {word_of(args, k)}" for k, n in lengths.items()])
-        raise InputError(f"the mapped axes have different lengths: {said}. All count the same examples.")
-    return given, int(next(iter(lengths.values())))
+        lengths_text = ", ".join([f"{n} in argument {word_of(args, k)}" for k, n in lengths.items()])
+        raise InputError(f"the mapped axes have different lengths: {lengths_text}. All count the same examples.")
+    return pairs, int(next(iter(lengths.values())))
 
 
 def in_front(x: Array, axis: int) -> Array:
@@ -165,11 +165,11 @@ def put_axis(axis: int, z: Array) -> Array:
 
 def numbers_of(result: Any, axes: list[Any], size: int) -> Any:
     """For each example how many numbers in its results are neither 0 nor NaN. Other results count as one."""
-    told = np.zeros(size)
+    found = np.zeros(size)
     for z, axis in zip(map(value_of, pytree.tree_leaves(result)), axes, strict=True):
         counts = axis is not None and isinstance(z, np.ndarray) and z.dtype.kind in "biufc"
-        told += np.count_nonzero(np.moveaxis((z == z) & (z != 0), axis, 0).reshape(size, -1), 1) if counts else 1
-    return told
+        found += np.count_nonzero(np.moveaxis((z == z) & (z != 0), axis, 0).reshape(size, -1), 1) if counts else 1
+    return found
 
 
 def same_as_one(result: object, one: object, axes: list[int | None], k: int) -> bool:

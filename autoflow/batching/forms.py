@@ -209,8 +209,8 @@ def in_front(x: Array, layer: Layer) -> Array:
 
 def derive(vjp: AnyFunction, name: str, g: Array, saved: Values) -> Any:
     """A derivative in a backward pass; if it looks at numbers, it runs for each example."""
-    layer, held = whose_turn(g, saved)
-    if layer is None or held:  # a pass that is recorded: it would have to be, for each example
+    layer, has_nodes = whose_turn(g, saved)
+    if layer is None or has_nodes:  # a pass that is recorded: it would have to be, for each example
         return vjp(g, saved)
     found = layer.attempt(vjp, g, saved)
     if found is not NotImplemented:

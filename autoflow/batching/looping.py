@@ -73,26 +73,26 @@ def one_of(x: Any, layer: Layer, k: int) -> Any:
     return map_leaves(x, take)
 
 
-def together(results: list[Any], layer: Layer, name: str, given: Iterable[object] = ()) -> Any:
+def together(results: list[Any], layer: Layer, name: str, sources: Iterable[object] = ()) -> Any:
     """The results of all examples as one. ``given``: arrays that they may be views of; then they are not copies."""
     first = results[0]
     if isinstance(first, (tuple, list)):
-        return tuple_like(first, [together(list(part), layer, name, given) for part in zip(*results, strict=True)])
+        return tuple_like(first, [together(list(part), layer, name, sources) for part in zip(*results, strict=True)])
     if not hasattr(first, "dtype"):  # Python computes with it as it does: 1 / False is an error
         if any([type(r) is not type(first) or r != first for r in results]):
             layer.doubt(f"Python objects from {name} that differ")
         return first
     if len({(np.shape(r), np.result_type(r)) for r in results}) > 1:
         layer.doubt(f"results of {name} with different shapes or dtypes")
-    one, arrays = value_of(first), [a for x in given if hasattr(a := open_layer(x, layer)[0], "dtype")]
+    one, arrays = value_of(first), [a for x in sources if hasattr(a := open_layer(x, layer)[0], "dtype")]
     # May what is written into it be seen in an argument? Also where calls are recorded, or have nodes.
     if getattr(getattr(one, "flags", None), "writeable", False) and (
         getattr(one, "shared", False) or any([shares_memory(one, a) for a in arrays])
     ):
         layer.doubt(f"a view made by {name}")
-    made = wrap_batched(np.stack(results), layer)
-    made.is_number = not isinstance(first, (np.ndarray, Batched)) or getattr(first, "is_number", False)
-    return made
+    stacked = wrap_batched(np.stack(results), layer)
+    stacked.is_number = not isinstance(first, (np.ndarray, Batched)) or getattr(first, "is_number", False)
+    return stacked
 
 
 # ---------------------------------------------------------------- is a form right?
@@ -141,7 +141,7 @@ def settled(layer: Layer, function: AnyFunction, form: AnyFunction | None, args:
                 if layer.size:  # of an empty batch no numbers were compared
                     remember(kind, how)
             if how is not LOOP:
-                return brought(result, how)
+                return in_manner(result, how)
     return loop_over_batch(layer, function, args, options)
 
 
@@ -261,8 +261,8 @@ def compare(function: AnyFunction, result: Any, one: Any, layer: Layer, arrays: 
     order = None
     strides = strides_of(inner)[result.mapped :]
     if strides and one.ndim > 1 and not is_view:
-        wanted = in_memory(one.shape, one.strides)
-        order = wanted if in_memory(one.shape, strides) != wanted or copy else None
+        own_order = in_memory(one.shape, one.strides)
+        order = own_order if in_memory(one.shape, strides) != own_order or copy else None
     return Manner(False, order, copy, type(inner) is np.ndarray and not one.flags.writeable)
 
 
@@ -288,10 +288,10 @@ def close(a: Array, b: Array) -> bool:
 # -- and is done
 
 
-def brought(result: Any, how: Any) -> Any:
+def in_manner(result: Any, how: Any) -> Any:
     """The result in that manner."""
     if type(how) is list:
-        return tuple_like(result, [brought(r, h) for r, h in zip(result, how, strict=True)])
+        return tuple_like(result, [in_manner(r, h) for r, h in zip(result, how, strict=True)])
     if how is None:
         return result
     result.is_number = how.number

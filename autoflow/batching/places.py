@@ -58,11 +58,11 @@ def expand_index(index: Any, ndim: int, layer: Layer) -> list[Any]:
             parts += np.nonzero(array) if array.dtype.kind == "b" and array.ndim else [array]
         else:
             parts.append(part)
-    taken = sum([part is not None and part is not ... for part in parts])
-    if taken > ndim or any([isinstance(part, (bool, np.bool_)) for part in parts]):
+    indexed = sum([part is not None and part is not ... for part in parts])
+    if indexed > ndim or any([isinstance(part, (bool, np.bool_)) for part in parts]):
         layer.doubt("an index with too many axes, or with True or False,")
     place = next((k for k, part in enumerate(parts) if part is ...), None)
-    rest = [slice(None)] * (ndim - taken)
+    rest = [slice(None)] * (ndim - indexed)
     return [*parts, *rest] if place is None else [*parts[:place], *rest, *parts[place + 1 :]]
 
 

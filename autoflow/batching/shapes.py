@@ -57,30 +57,30 @@ def along(
     restored : a flattened array gets its shape back.
     """
     names, defaults = signature_of(function)
-    given = {**defaults, **dict(zip(names, args, strict=False)), **options}
-    x, where, masked = given.pop(names[0]), None, False
-    if "where" in given:
-        where, masked = open_layer(given.pop("where"), layer)
-    if any_batched(*given.values()):
+    arguments = {**defaults, **dict(zip(names, args, strict=False)), **options}
+    x, where, masked = arguments.pop(names[0]), None, False
+    if "where" in arguments:
+        where, masked = open_layer(arguments.pop("where"), layer)
+    if any_batched(*arguments.values()):
         return NotImplemented
     inner = in_front(x, layer)
     n = inner.ndim - 1
     if where is not None and is_given(where):
-        given["where"] = masks(where, masked, n)
-    axis = given.get("axis", 1)  # NumPy takes the axes 0 and -1 of a number, too
+        arguments["where"] = masks(where, masked, n)
+    axis = arguments.get("axis", 1)  # NumPy takes the axes 0 and -1 of a number, too
     if not (whole and n) if axis is None else not n and axis in (0, -1, ()):
-        keep = given.pop("keepdims", False)
-        z = function(in_one_axis(inner), **{**given, "axis": 1})
+        keep = arguments.pop("keepdims", False)
+        z = function(in_one_axis(inner), **{**arguments, "axis": 1})
         if restored or (n and is_given(keep) and keep):
             z = z.reshape(inner.shape if restored else (layer.size, *(1,) * n))
     else:
         for name in AXES:
-            if name in given:
-                v = given[name]
-                given[name] = tuple(range(1, n + 1)) if v is None else shift_axes(v, n)
-        z = function(inner, **given)
-    if "q" in given:
-        z = np.moveaxis(z, np.ndim(given["q"]), 0)
+            if name in arguments:
+                v = arguments[name]
+                arguments[name] = tuple(range(1, n + 1)) if v is None else shift_axes(v, n)
+        z = function(inner, **arguments)
+    if "q" in arguments:
+        z = np.moveaxis(z, np.ndim(arguments["q"]), 0)
     return wrap_batched(z, layer, view_of=x if view else None)
 
 
@@ -134,8 +134,8 @@ def among(function: AnyFunction, layer: Layer, *args: Any, **options: Any) -> An
     if has_mapped(others, layer):
         return NotImplemented
     inner = [open_layer(v, layer)[0] for v in args]
-    given = {name: open_layer(v, layer)[0] for name, v in options.items()}
-    return wrap_batched(function(*inner, **given), layer)
+    unwrapped = {name: open_layer(v, layer)[0] for name, v in options.items()}
+    return wrap_batched(function(*inner, **unwrapped), layer)
 
 
 @batched(NP.quantile, NP.percentile, NP.nanquantile, NP.nanpercentile, each=True)
@@ -171,8 +171,8 @@ def reshape(layer: Layer, a: Array, /, shape: Any, order: str | None = "C", **_:
     """``order="F"`` is C order of the reversed axes. (Where NumPy copies, ``looping.py`` does.)"""
     inner, shape = open_layer(a, layer)[0], whole(shape)
     if -1 in shape:  # without elements the shape would be ambiguous with a batch in front
-        known = math.prod([k for k in shape if k != -1])
-        rest = math.prod(inner.shape[1:]) // known if known else 0
+        product = math.prod([k for k in shape if k != -1])
+        rest = math.prod(inner.shape[1:]) // product if product else 0
         shape = tuple([rest if k == -1 else k for k in shape])
     if (axes := axes_read(inner, order)) is None:
         return NotImplemented

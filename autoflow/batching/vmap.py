@@ -202,15 +202,15 @@ class Batch:
         that with the most numbers other than 0 and NaN, as all functions may agree in these."""
         if layer.depth > 1:
             return
-        given = [*self.leaves, *[(x, name) for name, x in self.options.items()]] if self.options else self.leaves
+        arguments = [*self.leaves, *[(x, name) for name, x in self.options.items()]] if self.options else self.leaves
         containers = [] if self.flat else [type(x) for _, x in pytree.entries(self.args)]
-        keys = [(name, value_key(x)) for x, name in given]
+        keys = [(name, value_key(x)) for x, name in arguments]
         key = type(self.f), layer.around.recording, before.codes, *keys, *containers
         if key in KNOWN and not before.identifies:
             return
         if not all([k is None or isinstance(value_of(x), np.ndarray) for x, k in self.leaves]):
             return
-        is_replaced = [x for x, k in given if type(k) is not int and type(x) is np.ndarray] or containers
+        is_replaced = [x for x, k in arguments if type(k) is not int and type(x) is np.ndarray] or containers
         if key in KNOWN and not is_replaced:  # else f may find outside what it is given
             return
         axes = spread_axes(out_axes, result, "out_axes", "result")

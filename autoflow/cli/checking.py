@@ -39,7 +39,7 @@ def main(program: str, *arguments: str) -> int:
     What it prints and writes is that of the first run; files are written by each."""
     if not find_program(program):
         return 2
-    status, (first, again, shadow, taken) = log_runs(program, arguments, True)
+    status, (first, again, shadow, numbers) = log_runs(program, arguments, True)
     if status:
         return status
     if other := first_difference(first, again):
@@ -50,7 +50,7 @@ def main(program: str, *arguments: str) -> int:
         print(f"LostGradient: numbers of nodes are read past autoflow, first used in {place}. {PAST_US}")
         return 1
     print(f"Operations: {len(first):,}. No numbers of nodes are read past autoflow.")
-    if place := first_difference(first, taken):
+    if place := first_difference(first, numbers):
         print(f"Numbers taken by float(x), x.item() or x.tolist() are computed with, first in {place}: no gradient "
               f"comes back through them. If that is meant, x.value or af.stop_gradient(x) says so.")  # fmt: skip
     return 0
@@ -66,14 +66,14 @@ def find_program(program: str) -> str:
     return ""
 
 
-def log_runs(program: str, arguments: Sequence[str], shown: bool) -> tuple[int, list[list[str]]]:
+def log_runs(program: str, arguments: Sequence[str], is_printed: bool) -> tuple[int, list[list[str]]]:
     """The status of the first run, which reads and prints if ``shown``, or 2 if only the second one fails; and what
     each has written: lines of operations."""
     with tempfile.TemporaryDirectory() as folder:
         logs = [Path(folder) / name for name in RUNS]
         for log in logs:
             command = [sys.executable, "-c", START, str(log), program, *arguments]
-            quiet = {} if shown and log is logs[0] else QUIET
+            quiet = {} if is_printed and log is logs[0] else QUIET
             run = subprocess.run(command, check=False, env=environment(), **quiet)  # noqa: S603 - the user's own program
             if run.returncode and log is logs[0]:
                 return int(run.returncode), [[]] * len(RUNS)

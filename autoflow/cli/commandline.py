@@ -69,14 +69,14 @@ def guess(text: str) -> str:
 
 def with_guess(error: Refused, text: str) -> Refused:
     """The refusal of a formula, with a guess at the intended one if that differs and can be parsed."""
-    meant = guess(text)
-    if len(text) > 200 or meant == text.strip() or "\n" in meant:
+    nearest = guess(text)
+    if len(text) > 200 or nearest == text.strip() or "\n" in nearest:
         return error
     try:
-        ast.parse(meant)
+        ast.parse(nearest)
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         return error
-    return Refused(f"{error}; did you mean  {meant}")
+    return Refused(f"{error}; did you mean  {nearest}")
 
 
 class Refused(Exception):  # noqa: N818 - the formula is refused, the program is all right
@@ -166,8 +166,8 @@ class Calculator:
 
     def look_up(self, name: str) -> Value:
         """The value that a name stands for."""
-        if name in (known := CONSTANTS | self.names):
-            return known[name]
+        if name in (names := CONSTANTS | self.names):
+            return names[name]
         hint = f"{name} is a function: write {name}(...)" if name in self.functions else f"give it one: {name}=2"
         if len(name) > 1 and all([letter in self.names for letter in name]):
             hint += f"; or, if you mean a product,  {' * '.join(name)}"
@@ -188,9 +188,9 @@ class Calculator:
         function = self.functions.get(name)
         if function is None:
             raise Refused(f"there is no function {name!r}; {self.nearest(name)}")
-        wanted = RULES[function].operands if function in RULES else 1
-        if len(args) != wanted:
-            values = f"{wanted} value{'s' * (wanted > 1)}"
+        operands = RULES[function].operands if function in RULES else 1
+        if len(args) != operands:
+            values = f"{operands} value{'s' * (operands > 1)}"
             raise Refused(f"{name} takes {values} by position, not {len(args)}; options by name")
         options = {}
         for option in keywords:

@@ -197,8 +197,8 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
         try:
             if self.fallback and before.iterators:
                 raise CompileError("an iterator that moves on while a function is recorded cannot be put back")
-            kept = [x for x in flat(key[:2]) if type(x) is Same or (isinstance(x, type) and x.__module__ != "builtins")]
-            others = [x.x if type(x) is Same else x for x in kept]
+            keys = [x for x in flat(key[:2]) if type(x) is Same or (isinstance(x, type) and x.__module__ != "builtins")]
+            others = [x.x if type(x) is Same else x for x in keys]
             # In a copy of the context: what the function sets in it is not there for a second run.
             how = self.how["watch"], not self.refused, others
             recorded = copy_context().run(record, self.f, args, options, is_array, *how)

@@ -228,13 +228,13 @@ def arrays_matcher(kind: Any, x: Sequence[Array]) -> Matcher:
 
 def sequence_matcher(kind: Any, parts: list[Matcher | None]) -> Matcher | None:
     """Tuples or lists whose elements match."""
-    known = [part for part in parts if part is not None]
-    if len(known) < len(parts):
+    matchers = [part for part in parts if part is not None]
+    if len(matchers) < len(parts):
         return None
 
     def fits(y: Any, found: list[Array]) -> bool:
         return (
-            type(y) is kind and len(y) == len(known) and all([part(v, found) for part, v in zip(known, y)])  # noqa: B905 - equally long
+            type(y) is kind and len(y) == len(matchers) and all([part(v, found) for part, v in zip(matchers, y)])  # noqa: B905 - equally long
         )
 
     return fits
@@ -261,7 +261,7 @@ def check_result(tree: object, arguments: object) -> None:
     Arrays and containers are made anew at every call. Numbers, text, functions and classes cannot be changed, or are
     not expected to be. An argument is what eager code returns, too: its identity is part of the signature.
     """
-    given = {id(x) for x in pytree.tree_leaves(arguments)}
+    argument_ids = {id(x) for x in pytree.tree_leaves(arguments)}
     queue = [("", tree)]
     for path, x in queue:
         if pytree.is_container(x):
@@ -270,7 +270,7 @@ def check_result(tree: object, arguments: object) -> None:
             queue += [*keys, *[(path + step, child) for step, child in pytree.children(x)]]
             fine = not {*getattr(x, "__dict__", ())} - {*fields}  # other attributes would be shared
         else:
-            fine = has_dtype(x) or id(x) in given or is_immutable(x)
+            fine = has_dtype(x) or id(x) in argument_ids or is_immutable(x)
         if not fine:
             raise CompileError(
                 f"a compiled function returns a {type(x).__name__}{path and ' at ' + path}: every call would return "

@@ -289,14 +289,14 @@ def checkpoints(order: list[Value], again: set[Value]) -> set[Value]:
 
     def depths(limit: float) -> tuple[int, set[Value]]:
         depth: dict[Value, int] = {}
-        kept: set[Value] = set()
+        checkpointed: set[Value] = set()
         for v in order:
             if v in again:
                 depth[v] = 1 + max([depth.get(x, 0) for x in v.args])
                 if depth[v] >= limit:
-                    kept.add(v)
+                    checkpointed.add(v)
                     depth[v] = 0
-        return max(depth.values(), default=0), kept
+        return max(depth.values(), default=0), checkpointed
 
     longest, _ = depths(math.inf)
     return depths(max(2, math.sqrt(longest)))[1]
@@ -350,11 +350,11 @@ class Phases:
         self.need = {v: self.needs(v) for v in order}
         for v in order:
             sliced, whole, part = self.need[v]
-            known = [self.ready[x] for x in whole]
+            stages = [self.ready[x] for x in whole]
             if not sliced:
                 self.ready[v] = max([self.ready[x] for x in v.args], default=0)
                 continue
-            p = max([self.phase[x] if self.by_rows(x) else self.ready[x] for x in sliced] + known)
+            p = max([self.phase[x] if self.by_rows(x) else self.ready[x] for x in sliced] + stages)
             self.phase[v], self.ready[v] = p, p + 1
             if part:
                 self.parts.add(v)
@@ -399,10 +399,10 @@ class Phases:
             large = [v for v in members if v.kind != VIEW and math.prod(v.args[0].shape) >= LARGE]
             if len(large) < FEW_CALLS or bound_by_products(members):
                 continue
-            own, given = set(members), self.parts | self.outputs
-            results = [v for v in members if v in given or any([self.reads_whole(u, v, own) for u in users.get(v, ())])]
-            kept = sum([math.prod(v.shape) for v in results if v not in given])
-            if not results or sum([math.prod(v.args[0].shape) for v in large]) < max(WORK, PASSES * kept):
+            own, fixed = set(members), self.parts | self.outputs
+            results = [v for v in members if v in fixed or any([self.reads_whole(u, v, own) for u in users.get(v, ())])]
+            stored = sum([math.prod(v.shape) for v in results if v not in fixed])
+            if not results or sum([math.prod(v.args[0].shape) for v in large]) < max(WORK, PASSES * stored):
                 continue
             self.chosen |= own
             phase = Phase(self.n, members, results, self.need, self.parts, improve)

@@ -109,8 +109,8 @@ class Program:
             return self.made[key]
         where = None if len(axes) == len(x.shape) else axes[0] if len(axes) == 1 else axes
         sample = function.reduce(x.sample, where, keepdims=keepdims)
-        made = Value(REDUCE, function, (x,), (where, keepdims), sample)
-        found = self.made[key] = self.constant(sample) if x.kind == CONSTANT else self.add(made)
+        value = Value(REDUCE, function, (x,), (where, keepdims), sample)
+        found = self.made[key] = self.constant(sample) if x.kind == CONSTANT else self.add(value)
         return found
 
     def product(self, x: Value, y: Value) -> Value:

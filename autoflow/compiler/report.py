@@ -226,9 +226,9 @@ def in_units(seconds: float) -> str:
 
 def profile_entry(entry: Any, arrays: Sequence[Array] | None) -> Profile:
     """The profile of a recorded program; by default with random arguments between 0.5 and 1.5."""
-    given = arrays if arrays is not None else [random_input(v) for v in entry.program.inputs]
+    inputs = arrays if arrays is not None else [random_input(v) for v in entry.program.inputs]
     try:
-        return Profile(entry.plan(), entry.plan(), given)
+        return Profile(entry.plan(), entry.plan(), inputs)
     except Exception as error:
         if arrays is not None:
             raise

@@ -150,7 +150,7 @@ class Coverage:
             taker = self.takers.get((file, k)) if state == "lost" else None
             yield k, state, text.rstrip("\n") + (f"  <- {taker}" if taker else "")
 
-    def shown(self, *files: str) -> Iterator[tuple[str, str]]:
+    def lines_of(self, *files: str) -> Iterator[tuple[str, str]]:
         """The sources, each line with its state and its sign; then the meaning of the signs, and a percentage."""
         for file in files:
             yield from [("", f"{os.path.basename(file)}:")] if len(files) > 1 else ()
@@ -163,11 +163,13 @@ class Coverage:
 
     def to_text(self, *files: str) -> str:
         """These lines."""
-        return "\n".join([text for _, text in self.shown(*files)])
+        return "\n".join([text for _, text in self.lines_of(*files)])
 
     def to_html(self, *files: str) -> str:
         """The same as a page, with colours."""
-        lines = "\n".join([f'<span class="{state}">{html.escape(text)}</span>' for state, text in self.shown(*files)])
+        lines = "\n".join(
+            [f'<span class="{state}">{html.escape(text)}</span>' for state, text in self.lines_of(*files)]
+        )
         name = html.escape(os.path.basename(files[0]))
         head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Gradients in {name}</title>{STYLE}'
         return f"{head}<h1>Gradients in {name}</h1><pre>{lines}</pre></html>"
@@ -193,7 +195,7 @@ def main(program: str, *arguments: str) -> int:
     parser = argparse.ArgumentParser(prog="python -m autoflow --coverage")
     parser.add_argument("--html", metavar="FILE", type=Path)
     parser.add_argument("--fail-under", metavar="PERCENT", type=float, default=0.0)
-    given, rest = parser.parse_known_args(arguments)
+    options, rest = parser.parse_known_args(arguments)
     if not (file := find_program(program)):
         return 2
     main_file = Path(file).resolve()
@@ -213,6 +215,6 @@ def main(program: str, *arguments: str) -> int:
     own = {f for f, _ in seen.lines if Path(f).is_relative_to(main_file.parent) and "site-packages" not in f}
     files = [str(main_file), *sorted(own - {str(main_file)})]
     print(seen.to_text(*files))
-    if given.html is not None:
-        given.html.write_text(seen.to_html(*files), encoding="utf-8")
-    return int(stopped or seen.percent(*files) < given.fail_under)
+    if options.html is not None:
+        options.html.write_text(seen.to_html(*files), encoding="utf-8")
+    return int(stopped or seen.percent(*files) < options.fail_under)

@@ -140,8 +140,8 @@ def bad_value(chart: Chart, r: Record) -> Finding:
     """An operation whose value is NaN or infinite, although its operands are usually finite."""
     value = np.asarray(r.value)
     index = tuple(map(int, np.argwhere(~np.isfinite(value))[0]))
-    shown = [entry(chart, r, k, index) for k in range(len(r.parents))]
-    text = f"{r.rule.name} of {' and '.join([x for x in shown if x])} is {value[index]}"
+    operands = [entry(chart, r, k, index) for k in range(len(r.parents))]
+    text = f"{r.rule.name} of {' and '.join([x for x in operands if x])} is {value[index]}"
     advice, found = ADVICE.get(r.rule.name, ""), value[index]
     if r.rule.name == "power" and np.isinf(found) and np.all(value_of_saved(r, 0)):
         advice = SMALLER
@@ -159,12 +159,12 @@ def bad_value(chart: Chart, r: Record) -> Finding:
 def bad_slope(chart: Chart, flow: GradientFlow) -> Finding:
     """An operation that sends NaN or infinity although what arrived is finite."""
     r, (k, index, masked) = flow.record, flow.bad
-    shown = entry(chart, r, k, index)
+    operand = entry(chart, r, k, index)
     if masked:
-        text = f"{r.rule.name} sends NaN to {shown}: the gradient that arrived was 0, but the slope there is infinite"
+        text = f"{r.rule.name} sends NaN to {operand}: the gradient that arrived was 0, but the slope there is infinite"
         advice = "Compute under af.safe_masking(), or choose safe numbers first: np.where(ok, x, 1.0)"
         return chart.finding("masked nan", r, text, advice, index=list(index))
-    text = f"the derivative of {r.rule.name} at {shown} is {str(flow.sent[k].bad).split(' at ')[0]}"
+    text = f"the derivative of {r.rule.name} at {operand} is {str(flow.sent[k].bad).split(' at ')[0]}"
     return chart.finding("infinite slope", r, text, ADVICE.get(r.rule.name, ""), index=list(index))
 
 
@@ -267,9 +267,9 @@ def examine_units(chart: Chart) -> Iterator[Finding]:
 def chooses_by_size(r: Record) -> bool:
     """Does np.where choose by the size of an operand, as in ``np.where(x > 0, x, 0)``? Others are masks, as for
     padding: units that they leave out are not dead."""
-    chosen = np.broadcast_to(r.saved[0], r.shape)
-    known = [x for k in (1, 2) if r.parents[k] is not None and (x := value_of_saved(r, k)) is not None]
-    parts = [(x[chosen], x[~chosen]) for x in [np.broadcast_to(x, r.shape) for x in known]]
+    condition = np.broadcast_to(r.saved[0], r.shape)
+    branches = [x for k in (1, 2) if r.parents[k] is not None and (x := value_of_saved(r, k)) is not None]
+    parts = [(x[condition], x[~condition]) for x in [np.broadcast_to(x, r.shape) for x in branches]]
     return any([not a.size or not b.size or a.min() >= b.max() or a.max() <= b.min() for a, b in parts])
 
 
@@ -364,9 +364,9 @@ def examine_scores(chart: Chart) -> Iterator[Finding]:
             index, axis = r.saved[r.parents[0] is not None], axis_of(x)  # of np.log it is none
             index = np.nonzero(index) if is_mask(r, index) and index.shape == x.shape else index
             is_each = isinstance(axis, int) and type(index) is tuple and len(index) == len(x.shape)
-            chosen = index[axis] if is_each else None
-            is_pairs = chosen is not None and all([np.array_equal(i, chosen) for i in index])  # each with its own
-            if isinstance(chosen, np.ndarray) and not is_pairs and np.array_equal(chosen.ravel(), range(x.shape[axis])):
+            label = index[axis] if is_each else None
+            is_pairs = label is not None and all([np.array_equal(i, label) for i in index])  # each with its own
+            if isinstance(label, np.ndarray) and not is_pairs and np.array_equal(label.ravel(), range(x.shape[axis])):
                 text = f"{squashing(x)} makes {chart.name(x)} add up to 1 along axis {axis}, that of the examples"
                 yield chart.finding("range", x, text, "Take the axis of the classes, axis=1")
 
@@ -386,8 +386,8 @@ def is_likelihood(chart: Chart, r: Record) -> bool:
     found = chart.program.expression(r)
     if found is not None and found.is_call and found.called in ("logpdf", "logpmf") and chart.program.text(r):
         inside = [x for x in chart.records if x.place is r.place and x.last == r.last]
-        given = {id(p): p for x in inside for p in x.parents if p is not None}
-        names = {chart.name(p).rstrip("₀₁₂₃₄₅₆₇₈₉") for key, p in given.items() if key not in map(id, inside)}
+        sources = {id(p): p for x in inside for p in x.parents if p is not None}
+        names = {chart.name(p).rstrip("₀₁₂₃₄₅₆₇₈₉") for key, p in sources.items() if key not in map(id, inside)}
         return bool(found.node.args) and names.isdisjoint(map(written, paths_in(found.node.args[0])))
     x: Record | None = r
     way = list[str]()
@@ -407,11 +407,11 @@ def examine_losses(chart: Chart) -> Iterator[Finding]:
     for found, group in grouped([(found, r) for found, r in pairs if found is not None and found.is_call]).items():
         who = found.function.rpartition(".")[2]
         inside = set(map(id, group))
-        given = {id(p): p for r in group for p in r.parents if p is not None and id(p) not in inside}
+        sources = {id(p): p for r in group for p in r.parents if p is not None and id(p) not in inside}
         if who == "binary_cross_entropy" and all([r.rule.name != "bounded_log" for r in group]):
             text = f"{who} takes predictions first and targets second, and gradients flow to its second argument only"
             yield chart.finding("range", group[0], text, f"Swap them: {who}(predictions, targets)")
-        for x in given.values() if who in LOGARITHMS and len(given) == 1 else ():
+        for x in sources.values() if who in LOGARITHMS and len(sources) == 1 else ():
             if isinstance(x, Record) and x.value is not None and np.any(np.asarray(x.value) > 0):
                 text = f"{who} takes logarithms of probabilities, which are at most 0, and {chart.name(x)} is not"
                 yield chart.finding("range", x, text, "Give it nn.log_softmax(scores)")
@@ -486,9 +486,9 @@ def examine_readers(chart: Chart) -> Iterator[Finding]:
     """Plain operands that NumPy has made from nodes, without their history: ``np.full(3, w)``."""
     for r, text in taken_out(chart.records):
         is_reader = text.partition("(")[0].rpartition(".")[2] in READERS
-        for said in [numbers_read(r, k) for k, p in enumerate(r.parents) if p is None and is_reader]:
-            if text in said:
-                yield Finding("lost", said)
+        for advice in [numbers_read(r, k) for k, p in enumerate(r.parents) if p is None and is_reader]:
+            if text in advice:
+                yield Finding("lost", advice)
 
 
 EXAMINATIONS = (

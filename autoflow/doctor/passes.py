@@ -69,10 +69,10 @@ class GradientFlow:
         g, sent = np.asarray(g), np.asarray(sent)
         if size.bad is not None and self.bad is None:
             index = tuple(map(int, np.argwhere(~np.isfinite(sent))[0]))
-            chosen = np.zeros(sent.shape, bool)
-            chosen[index] = True  # and, of an operand that was broadcast, several entries of g
+            selected = np.zeros(sent.shape, bool)
+            selected[index] = True  # and, of an operand that was broadcast, several entries of g
             is_each = g.shape == sent.shape or self.record.rule.elementwise
-            self.bad = k, index, not np.any(g[np.broadcast_to(chosen, g.shape)] if is_each else g)
+            self.bad = k, index, not np.any(g[np.broadcast_to(selected, g.shape)] if is_each else g)
         if sent.ndim > 1 and g.shape == sent.shape:
             axes = tuple(range(sent.ndim - 1))
             came = np.any(g != 0, axis=axes)
@@ -131,8 +131,8 @@ class Chart:
     def operand(self, record: Record, k: int, otherwise: str | None = None) -> str:
         """The name of a record's k-th operand. ``otherwise``: for a plain one without a name in the program."""
         x = record.parents[k]
-        shown = self.program.operand(record, k) or (self.name(x) if x is not None else otherwise)
-        return f"its operand {record.rule.names[k]}" if shown is None else str(shown)
+        name = self.program.operand(record, k) or (self.name(x) if x is not None else otherwise)
+        return f"its operand {record.rule.names[k]}" if name is None else str(name)
 
     def terms(self) -> Iterator[tuple[GradientFlow, bool]]:
         """The terms of a loss that is a sum, and sums of them; for each, is it without a minus and a factor there?"""
@@ -155,9 +155,9 @@ class Chart:
         """The part of the graph that was examined."""
         sizes = sorted([g.rms for g in map(Size.of, self.sums.values()) if g.bad is None])
         span = f" to {sizes[-1]:.3g}" if sizes and f"{sizes[0]:.3g}" != f"{sizes[-1]:.3g}" else ""
-        shown = f", gradients of {sizes[0]:.3g}{span} (root mean square)" if sizes else ""
+        sizes_text = f", gradients of {sizes[0]:.3g}{span} (root mean square)" if sizes else ""
         count = sum([isinstance(x, VariableRole) for x in self.nodes])
-        return f"Examined: {len(self.records)} operations, {count} Variable{'s' * (count != 1)}{shown}."
+        return f"Examined: {len(self.records)} operations, {count} Variable{'s' * (count != 1)}{sizes_text}."
 
 
 def place_of(x: object) -> Place | None:
@@ -174,19 +174,19 @@ def watching(begin: Callable[[], Chart]) -> switched:
     """A block in which each backward pass is written into what ``begin()`` returns."""
 
     def wrap(open_record: OpenRecord) -> OpenRecord:
-        made = begin()
+        chart = begin()
 
         def open_watched(pair: Pair) -> Opened:
-            record = made.opened = pair[0]
-            made.start = made.start or record
+            record = chart.opened = pair[0]
+            chart.start = chart.start or record
             g, vjps, saved, kept = open_record(pair)
             if (came := numbers(g)) is None:
                 return g, vjps, saved, kept
-            made.is_recorded |= any([isinstance(part, NodeRole) for part in parts_of(g)])
-            made.flows.append(flow := GradientFlow(record, Size.of(came)))
-            return g, [vjp and watched(made, flow, k, vjp) for k, vjp in enumerate(vjps)], saved, kept
+            chart.is_recorded |= any([isinstance(part, NodeRole) for part in parts_of(g)])
+            chart.flows.append(flow := GradientFlow(record, Size.of(came)))
+            return g, [vjp and watched(chart, flow, k, vjp) for k, vjp in enumerate(vjps)], saved, kept
 
-        made.opener = weakref.ref(open_watched)
+        chart.opener = weakref.ref(open_watched)
         return open_watched
 
     return switched(wrap_open_record=wrap)

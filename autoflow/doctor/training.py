@@ -121,10 +121,10 @@ class Turn:
 
     def begin(self) -> Chart:
         """A backward pass begins. One inside another, as for a checkpoint, is part of that."""
-        made, is_inner = Chart(), any([p.opener() is not None for p in self.passes])
-        made.broken = {k for k, x in self.variables.items() if not np.isfinite(value_of(x)).all()}
-        self.passes += [] if is_inner else [made]
-        return made
+        chart, is_inner = Chart(), any([p.opener() is not None for p in self.passes])
+        chart.broken = {k for k, x in self.variables.items() if not np.isfinite(value_of(x)).all()}
+        self.passes += [] if is_inner else [chart]
+        return chart
 
     def note(self, what: str, who: Any, holders: Any) -> None:
         """Something happens to Variables: write it into the history of each."""
@@ -260,13 +260,13 @@ def examine_turns(step: Callable[[], Any], roots: tuple[Any, ...]) -> Diagnosis:
         trained = [p for o in used for p in o.parameters if p.requires_grad and id(p) in turns[-1].histories]
         # A gradient that is there when an optimiser makes its step may be the program's own, of plain arrays.
         own = {k for k, x in turns[-1].histories.items() for e in x.events if e.letter == "S" and e.size is not None}
-        known = own.union(*[t.sums for t in turns])
-        namesakes = {x.name for t in turns for x in t.variables.values()} if known.isdisjoint(map(id, trained)) else ()
-        missing = [p for p in trained if id(p) not in known and p.name not in namesakes]
+        ids = own.union(*[t.sums for t in turns])
+        namesakes = {x.name for t in turns for x in t.variables.values()} if ids.isdisjoint(map(id, trained)) else ()
+        missing = [p for p in trained if id(p) not in ids and p.name not in namesakes]
         findings += unreached(charts[0], missing, turns[0].variables, *codes_of(*roots))
         findings += [*grown_by_decay(turns)] or directions(turns, charts[0])
         charts.clear()  # a record of a view may hold the node that it is a view of
-        findings += [*kept(turns), *made_in_each_run(turns[-1]), *unmoved(turns, used, roots)]
+        findings += [*living_graphs(turns), *made_in_each_run(turns[-1]), *unmoved(turns, used, roots)]
         if all([x.kind != "lost" for x in findings]):
             findings += read_past(lambda: last_operation(step), roots)
     return diagnosis(findings, examined)
@@ -297,8 +297,8 @@ def read_past(run: Callable[[], Any], roots: tuple[Any, ...]) -> Iterator[Findin
     try:
         checked_run(run, *roots, leaves=leaves)
     except LostGradientError as error:
-        held = {id(v) for x in reachable(*roots) if not isinstance(x, NodeRole) for v in gc.get_referents(x)}
-        shared = [x.name for x in leaves if id(value_of(x)) in held]  # w0 = w.value
+        referents = {id(v) for x in reachable(*roots) if not isinstance(x, NodeRole) for v in gc.get_referents(x)}
+        shared = [x.name for x in leaves if id(value_of(x)) in referents]  # w0 = w.value
         text, advice = str(error), ""
         if shared:
             text = f"{text.partition('. Take ')[0]}. It is the memory of {shared[0]} itself, and changes with it"
@@ -308,10 +308,10 @@ def read_past(run: Callable[[], Any], roots: tuple[Any, ...]) -> Iterator[Findin
 
 def last_operation(step: Callable[[], Any]) -> list[Node]:
     """The last operation of a step, usually the loss."""
-    made: list[Any] = []
-    with listening(made.append):
+    operations: list[Any] = []
+    with listening(operations.append):
         step()
-    return made[-1:]
+    return operations[-1:]
 
 
 # ---------------------------------------------------------------- rules: what is wrong with the history of a Variable
@@ -503,12 +503,12 @@ def names_of(xs: list[Variable], among: dict[int, Any]) -> str:
     return ", ".join([x.name + line for x, line in zip(xs, lines, strict=True)])
 
 
-def kept(turns: list[Turn]) -> Iterator[Finding]:
+def living_graphs(turns: list[Turn]) -> Iterator[Finding]:
     """The graph of the first run is still alive: in one of its nodes, or in one that was computed from it later."""
     gc.collect()
-    made = [x for t in turns for ref in t.nodes if isinstance(x := gradient_target(ref()), Record)]
+    records = [x for t in turns for ref in t.nodes if isinstance(x := gradient_target(ref()), Record)]
     numbers = range(turns[0].since + 1, turns[1].since + 1)
-    old = {r: x for x in made for r in ancestors(x) if isinstance(r, Record) and r.number in numbers}
+    old = {r: x for x in records for r in ancestors(x) if isinstance(r, Record) and r.number in numbers}
     if old and turns[-1].size <= turns[0].size:
         chart = Chart(max(old.values(), key=lambda x: x.number))
         size = sum({id(v): v.nbytes for r in old for v in r.saved if isinstance(v, np.ndarray)}.values()) / 1e6
@@ -618,7 +618,7 @@ def directions(turns: list[Turn], chart: Chart) -> Iterator[Finding]:
     is_aim = is_clear or (grows and not unnamed)  # of others the direction alone, or the name alone, does not tell
     if not grows and not is_aim:
         return
-    shown = f"the loss grows ({', '.join([f'{x:.3g}' for x in losses])})" if grows else "the loss measures a misfit"
+    growth = f"the loss grows ({', '.join([f'{x:.3g}' for x in losses])})" if grows else "the loss measures a misfit"
     # An attack on a frozen model does the same, and means it; one on plain arrays, along signs or by steps of a fixed
     # length is known by what it changes.
     constants = [cut_of(c) for r in chart.records if r.extra is not None for c in r.extra.constants.values()]
@@ -629,14 +629,14 @@ def directions(turns: list[Turn], chart: Chart) -> Iterator[Finding]:
     if is_plain or is_signed or is_rescaled or unnamed:
         is_attack |= not any([WEIGHTS.search(chart.program.first_use(own[k]) or "") for k in keys])
     if sign < 0 and along < 0 and not is_attack and is_aim:
-        text, advice = f"{shown}: backward() starts from its negative", "To lower it, call loss.backward()"
+        text, advice = f"{growth}: backward() starts from its negative", "To lower it, call loss.backward()"
         yield chart.finding("uphill", chart.start, text, advice)
     elif along > ALONG and not is_attack and is_aim and not is_gain and is_loss(chart, chart.start, 1.0):
         advice = f"To lower it, subtract: w {'= w - lr * gradient' if is_plain else '-= lr * w.grad'}"
-        yield chart.finding("uphill", chart.start, f"{shown}: steps go up its gradient", advice)
+        yield chart.finding("uphill", chart.start, f"{growth}: steps go up its gradient", advice)
     elif grows and along < -ALONG and rate * curvature > 2:
         advice = f"A learning rate of {rate:.3g} is too large: take less than 2 / {curvature:.3g} = {2 / curvature:.2g}"
-        text = f"{shown}: steps are too long for its curvature"
+        text = f"{growth}: steps are too long for its curvature"
         yield chart.finding("learning rate", chart.start, text, advice, rate=rate, curvature=curvature)
 
 

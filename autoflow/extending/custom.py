@@ -96,8 +96,8 @@ def with_copies(function: Any) -> Any:
 
     @functools.wraps(function)
     def copying(*args: Any, **options: Any) -> Any:
-        given, named = pytree.tree_map(lambda x: x.copy() if type(x) in NODE_TYPES else x, (args, options))
-        return function(*given, **named)
+        copied, named = pytree.tree_map(lambda x: x.copy() if type(x) in NODE_TYPES else x, (args, options))
+        return function(*copied, **named)
 
     return copying
 
@@ -151,8 +151,8 @@ def register_rule(
         "label": label, "latex": latex, "arguments": arguments, "elementwise": elementwise, "domain": domain,
         "examples": examples, "replace": replace,
     }  # fmt: skip
-    meant = {name: word for name, word in words.items() if callable(word)}  # arguments of that name
-    return _register(function, {**derivatives, **meant}, **{name: words[name] for name in words.keys() - meant.keys()})
+    named = {name: word for name, word in words.items() if callable(word)}  # arguments of that name
+    return _register(function, {**derivatives, **named}, **{name: words[name] for name in words.keys() - named.keys()})
 
 
 def _register(
@@ -161,12 +161,12 @@ def _register(
     examples: tuple[Example, ...] = (), replace: bool = False,
 ) -> Any:  # fmt: skip
     """The same, with the derivatives in a dict: arguments may have any names."""
-    known = function in RULES or function in COMPOSED
-    if known and not replace:
+    exists = function in RULES or function in COMPOSED
+    if exists and not replace:
         raise ValueError(f"{function.__name__} has a rule already. To replace it: register_rule(..., replace=True)")
     if not derivatives:
         raise TypeError(f"register_rule of {function.__name__} needs derivatives by argument name: x=lambda g, x: ...")
-    if not (isinstance(function, np.ufunc) or hasattr(function, "compute") or known):
+    if not (isinstance(function, np.ufunc) or hasattr(function, "compute") or exists):
         function = table.primitive(function)
     parameters = parameters_of(function, arguments, derivatives)
     names = [p.name for p in parameters]
@@ -213,9 +213,9 @@ class OwnRule(Rule):
     def bind(self, args: Values, options: ByName) -> Values:
         """The call as one tuple in the row's order."""
         if self.order != self.names:
-            given = dict(zip(self.order, args, strict=False))
-            if len(args) <= len(self.order) and not given.keys() & options.keys():
-                args, options = (), {**given, **options}
+            by_name = dict(zip(self.order, args, strict=False))
+            if len(args) <= len(self.order) and not by_name.keys() & options.keys():
+                args, options = (), {**by_name, **options}
         values = super().bind(args, options)
         if not modes().recording:
             return (*values[: self.operands], *[value_of(v) for v in values[self.operands :]])
@@ -232,10 +232,10 @@ def _row(function: Any, parameters: list[inspect.Parameter], derivatives: Any, e
     """The row, with what users' functions need in addition: arguments in any order, keyword-only options, and checks
     of the results. Arguments that have a derivative come first in the row; all others are options, which may be
     anything. All arguments of a ufunc are arrays."""
-    given = [p.name for p in parameters]
+    given_names = [p.name for p in parameters]
     is_ufunc = isinstance(function, np.ufunc)
-    first = [name for name in given if is_ufunc or name in derivatives]
-    names = (*first, *[name for name in given if name not in first])
+    first = [name for name in given_names if is_ufunc or name in derivatives]
+    names = (*first, *[name for name in given_names if name not in first])
     result = tuple([word for word in ("z", "ans") if word not in names])
     derivatives = {k: checked_derivative(function.__name__, k, f, names, result) for k, f in derivatives.items()}
     plain, place = getattr(function, "compute", function), {name: k for k, name in enumerate(names)}
@@ -285,16 +285,16 @@ def checked_derivative(
     """The derivative, if its arguments make sense: first g, then the values it reads. Others need a default, as in
     ``lambda g, x, k=k: ...``, and keep it. Otherwise raises TypeError."""
     parameters = list(inspect.signature(derivative).parameters.values())
-    known = {*names, *result} | {f"{word}_{what}" for word in (*names, *result) for what in ("shape", "dtype")}
+    readable = {*names, *result} | {f"{word}_{what}" for word in (*names, *result) for what in ("shape", "dtype")}
     words = [p.name for p in parameters]
-    if not words or (words[0] != "g" and (words[0] in known or "g" in set(words[1:]) - {*names})):
+    if not words or (words[0] != "g" and (words[0] in readable or "g" in set(words[1:]) - {*names})):
         raise TypeError(
             f"the derivative of {function} with respect to {name} gets g = dL/d(result) first, not ({', '.join(words)})"
         )
     places = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    read = [p for p in parameters[1:] if p.name in known and p.kind in places]
+    read = [p for p in parameters[1:] if p.name in readable and p.kind in places]
     left = [p for p in parameters[1:] if p not in read]
-    wrong = [p.name for p in left if p.default is p.empty or p.name in known]
+    wrong = [p.name for p in left if p.default is p.empty or p.name in readable]
     if wrong or parameters[0].kind not in places:
         raise TypeError(
             f"the derivative of {function} with respect to {name} reads {', '.join(wrong or words)}, which is not "
@@ -318,8 +318,8 @@ def _checked_vjp(vjp: VJP, row: Rule, k: int, of: int | None = None) -> VJP:
     what = f"the derivative of {row.name} with respect to {row.names[k]}"
 
     def pulling(g: Array, saved: Values) -> Array:
-        given = [read_only(x) if type(x) is np.ndarray else x for x in saved]  # others read them, too
-        sent, like_this = vjp(unwritable(g), tuple(given)), saved[of]
+        arguments = [read_only(x) if type(x) is np.ndarray else x for x in saved]  # others read them, too
+        sent, like_this = vjp(unwritable(g), tuple(arguments)), saved[of]
         sent = sent if isinstance(g, NodeRole) else value_of(sent)  # it may have computed with a node from outside
         shape = like_this.shape if hasattr(like_this, "shape") else np.shape(like_this)
         dtype = getattr(like_this, "dtype", g.dtype)
@@ -331,7 +331,7 @@ def _checked_vjp(vjp: VJP, row: Rule, k: int, of: int | None = None) -> VJP:
         if sent.shape != shape:
             raise GradientShapeError(f"{what} returned shape {sent.shape}, but {like} has shape {shape}")
         check_history(sent, [g], row.name)
-        check_numbers_read(lambda made: [vjp(made(g), tuple(map(made, saved)))], [sent], (g, *saved), row.name)
+        check_numbers_read(lambda copy: [vjp(copy(g), tuple(map(copy, saved)))], [sent], (g, *saved), row.name)
         return own_gradient(sent, [g], 1)
 
     return pulling

@@ -154,29 +154,29 @@ class Application:
         """``plain``: the arguments as forward got them; ``answers``: what it returned."""
         self.cls, self.ctx, self.names, self.nresults, self.several = cls, ctx, names, len(answers), several
         self.places = [k for k, x in enumerate(inputs) if isinstance(x, NodeRole) or type(x) in NODE_TYPES]
-        known = [(z, RecordPlace(True, j)) for j, z in enumerate(answers)]
+        results = [(z, RecordPlace(True, j)) for j, z in enumerate(answers)]
         for i, k in enumerate(self.places):  # an argument that forward returns moves with arguments and results
-            known.insert(0 if ctx.needs_input_grad[k] else len(known), (plain[k], RecordPlace(False, i)))
+            results.insert(0 if ctx.needs_input_grad[k] else len(results), (plain[k], RecordPlace(False, i)))
         self.changed: list[str] = []  # attributes in which there are places
         found: list[RecordPlace] = []
 
         def keep(x: Any, holders: int) -> Any:
             """The place of an argument or a result; a copy of an array in their memory, or of a buffer that others than
             these ``holders`` have, and may fill again."""
-            if place := next((place for y, place in known if y is x), None):
+            if place := next((place for y, place in results if y is x), None):
                 found.append(place)
                 return place
             if type(x) not in NODE_TYPES or any([x is c for c in ctx._constants]):
                 return x
-            shares = any([type(y) is type(x) and np.may_share_memory(x, y) for y, _ in known])
+            shares = any([type(y) is type(x) and np.may_share_memory(x, y) for y, _ in results])
             return x.copy() if shares or not is_alone(x, holders) else x
 
         ctx._saved = [keep(x, 3) for x in ctx._saved]
         for name in [name for name in vars(ctx) if name[0] != "_"]:
             leaves = pytree.tree_leaves(getattr(ctx, name))
-            kept = [keep(x, 4) if type(x) in NODE_TYPES else x for x in leaves]
-            if any([x is not y for x, y in zip(leaves, kept, strict=True)]):
-                setattr(ctx, name, pytree.tree_unflatten(getattr(ctx, name), kept))
+            copies = [keep(x, 4) if type(x) in NODE_TYPES else x for x in leaves]
+            if any([x is not y for x, y in zip(leaves, copies, strict=True)]):
+                setattr(ctx, name, pytree.tree_unflatten(getattr(ctx, name), copies))
                 self.changed.append(name)
         self.operands = sorted({place.k for place in found if not place.is_result})
         self.outs = sorted({place.k for place in found if place.is_result})
@@ -203,7 +203,7 @@ class Application:
         for x in sent:
             joint.check_history(0.0 if x is None else x, arrived, self.cls.__name__)
         joint.check_numbers_read(
-            lambda made: self.send(list(map(made, grads)), list(map(made, saved)), record), sent, (*arrived, *saved),
+            lambda copy: self.send(list(map(copy, grads)), list(map(copy, saved)), record), sent, (*arrived, *saved),
             self.cls.__name__,
         )  # fmt: skip
         return sent
@@ -293,10 +293,10 @@ def create_operation(result: Any, opmethod: str, operands: Values, name: str | N
     row = row if row is not None else custom_row(opmethod, len(inputs), None)
     if (layer := modes().layer) is not None:
         layer.doubt("Operation.create_node")
-    given = joint.split_inputs(inputs)
-    given.values.extend(row.defaults[row.operands :])
+    gathered = joint.split_inputs(inputs)
+    gathered.values.extend(row.defaults[row.operands :])
     array = leaf_array(result, None, True, inexact=True)
-    node = make_node(row, array, inputs, given)
+    node = make_node(row, array, inputs, gathered)
     if name is not None:
         node.name = name
     return node

@@ -138,8 +138,8 @@ class ArrayMethods:
             refuse_keywords("sum", unknown)
         if type(self) is Operation and dtype is out is initial is None and where is NOT_GIVEN and type(axis) in AXES:
             return reduce_quickly(SUM, self, (axis, None, keepdims, None, None))
-        given = NO_OPTIONS if out is None and where is NOT_GIVEN else {"out": out, "where": where}
-        return apply(SUM, (self, axis, dtype, keepdims, initial), given)
+        options = NO_OPTIONS if out is None and where is NOT_GIVEN else {"out": out, "where": where}
+        return apply(SUM, (self, axis, dtype, keepdims, initial), options)
 
     def prod(self, axis: Axis = None, dtype: DTypeLike = None, out: Array = None, keepdims: bool = False,
             initial: Array = None, where: Array = NOT_GIVEN, **unknown: Never) -> Node:  # fmt: skip
@@ -155,8 +155,8 @@ class ArrayMethods:
             refuse_keywords("mean", unknown)
         if type(self) is Operation and dtype is out is None and where is NOT_GIVEN and type(axis) in AXES:
             return reduce_quickly(MEAN, self, (axis, None, keepdims, None))
-        given = NO_OPTIONS if out is None and where is NOT_GIVEN else {"out": out, "where": where}
-        return apply(MEAN, (self, axis, dtype, keepdims), given)
+        options = NO_OPTIONS if out is None and where is NOT_GIVEN else {"out": out, "where": where}
+        return apply(MEAN, (self, axis, dtype, keepdims), options)
 
     def max(self, axis: Axis = None, out: Array = None, keepdims: bool = False, initial: Array = None,
             where: Array = NOT_GIVEN, **unknown: Never) -> Node:  # fmt: skip
@@ -424,8 +424,8 @@ def plain_method(name: str) -> AnyFunction:
         if any(map(advise, options)):
             refuse_keywords(name, options)
         shadow = modes().shadow  # in a proof the numbers are those of the memory, where a library takes them
-        taken = shadow == TAKEN or (shadow and name in ("item", "tolist") and who(getframe(1)) not in USERS)
-        x = plain_view(self) if taken else value_of(self)
+        is_answered = shadow == TAKEN or (shadow and name in ("item", "tolist") and who(getframe(1)) not in USERS)
+        x = plain_view(self) if is_answered else value_of(self)
         return getattr(x, name)(*value_of(args), **{k: value_of(v) for k, v in options.items()})
 
     method.__name__, method.__doc__ = name, f"ndarray.{name} of the numbers: a plain result, without a gradient."

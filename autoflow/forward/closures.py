@@ -75,8 +75,8 @@ def is_anothers(function: Any, kinds: Any, operands: Values, writes: bool, hook:
 def has_own_hook(kind: type, hook: str) -> bool:
     """Does the class compute in its own way, and not in NumPy's, ours, that of a registered array type or that of a
     library which wants numbers? ``__array_ufunc__ = None`` counts as its own way: Python calls the class."""
-    known = registered_type(kind)
-    if not hasattr(kind, hook) or (known is not None and getattr(kind, hook) is getattr(known, hook)):
+    family = registered_type(kind)
+    if not hasattr(kind, hook) or (family is not None and getattr(kind, hook) is getattr(family, hook)):
         return False
     owner = next(cls for cls in kind.__mro__ if hook in vars(cls)).__module__
     ours = owner.startswith("autoflow.") and getattr(kind, hook) is not None and kept_in(kind) is None

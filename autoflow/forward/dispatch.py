@@ -23,7 +23,7 @@ from ..nodes.cuts import note_cut
 from ..nodes.nodes import Node, NodeRole, constant_from, memory_of, read_only, value_of
 from ..program.callers import getframe, wants_numbers
 from ..rules import RULES
-from ..rules.variants import METHODS, VARIANTS, along_axes, chosen, computed_in
+from ..rules.variants import METHODS, VARIANTS, along_axes, computed_in, where_out
 from ..table.outside import ALLOCATORS, WRITERS, advice, is_plain, public_name
 from ..table.shapes import NOT_GIVEN, AnyFunction, ByName, Values, as_array, has_gradient, name_out
 from ..table.table import COMPOSED, LISTS
@@ -61,7 +61,7 @@ def recorded_ufunc(self: Node, ufunc: np.ufunc, method: str, inputs: Values, opt
         repeated = ("array", "indices", "dtype") if options.get("dtype") is None else ("array", "indices")
         options = {k: v for k, v in options.items() if k not in repeated}
     if method == "__call__" and "where" in options and (ufunc in RULES or ufunc in COMPOSED):
-        return chosen(ufunc, inputs, options)
+        return where_out(ufunc, inputs, options)
     if method == "__call__" and ufunc in RULES:
         if "dtype" in options:
             inputs, options = computed_in(ufunc, inputs, options)
@@ -225,15 +225,15 @@ def numbers_unless_lost(error: Exception, self: Node, call: AnyFunction, args: V
     if lost or (nodes_in(args[:1]) and (call in WRITERS or getattr(call, "__name__", "") == "at")):
         raise error
     try:
-        numbers, given = given_plain([*args]), {k: given_plain(x) for k, x in options.items()}
+        numbers, named = given_plain([*args]), {k: given_plain(x) for k, x in options.items()}
     except LostGradientError:  # a node that NumPy made, whose history is gone
         raise error from None
     if isinstance(target, NodeRole):
-        later("write_numbers")(target, lambda memory: call(*numbers, **{**given, "out": memory}))
+        later("write_numbers")(target, lambda memory: call(*numbers, **{**named, "out": memory}))
         return target
     if nodes_in([out]):
-        return run_composed(call, call, numbers, {**given, "out": out})
-    result = call(*numbers, **given)
+        return run_composed(call, call, numbers, {**named, "out": out})
+    result = call(*numbers, **named)
     if is_view(result if isinstance(result, (tuple, list)) else (result,), nodes_in([*args])):
         raise error
     return result

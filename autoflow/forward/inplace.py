@@ -89,10 +89,10 @@ def write(x: NodeRole, rule: Rule, inputs: Values, run: AnyFunction, partly: boo
             f"{x.name} has a history, and under no_grad the write would not be in it. Write while recording, or into "
             f"x.detach().copy()."
         )
-    kept, marks = keep_values(rule, values, flowing, memory)
+    saved, marks = keep_values(rule, values, flowing, memory)
     save_overwritten_values(x, old, parents)
     extra = Extras(constants, marks, line=caller(), scope=modes().scope)
-    record = new_record(rule, tuple(parents), (*kept, memory), extra)
+    record = new_record(rule, tuple(parents), (*saved, memory), extra)
     recording.call_explained(write_noted, (memory, region, run, values, x, record), rule, inputs)
     return announce_write(x, region)
 
@@ -133,19 +133,19 @@ def keep_values(
     flowing : the operands to which gradients flow.
     """
     needed = rule.must_save(flowing)
-    kept = list(values)
+    saved = list(values)
     marks: list[tuple[Array, bytes | None]] = []
     for k, v in enumerate(values[: rule.operands]):
         if type(v) in NODE_TYPES:
             overlaps = np.may_share_memory(v, written)
             if k in needed and (overlaps or not flowing[k]):
-                kept[k] = v.copy()
+                saved[k] = v.copy()
             elif k not in needed and (overlaps or v.size > modes().keep):
-                kept[k] = versions.FreedArray(v)
+                saved[k] = versions.FreedArray(v)
     for k, v in enumerate(values[rule.operands :], rule.operands):
         if isinstance(v, recording.MAY_CHANGE) or type(v) in NODE_TYPES:
-            kept[k] = recording.protect_operand(v, True, marks)
-    return kept, marks
+            saved[k] = recording.protect_operand(v, True, marks)
+    return saved, marks
 
 
 def written_region(memory_of_x: Array, place: Any) -> Array:
@@ -214,10 +214,10 @@ def write_numbers(x: Any, run: Callable[[Array], object], y: object = None) -> N
 
 def written_through(x: Node, i: Any, y: Array) -> bool:
     """Is y the view x[i], just written into?"""
-    taken = y._view[0]
-    if taken.rule is not RULES[getitem] or current_record(x) is not taken.parents[0]:
+    how = y._view[0]
+    if how.rule is not RULES[getitem] or current_record(x) is not how.parents[0]:
         return False
-    return bool(is_basic(i) and recording.plain_option(i) == taken.saved[1])
+    return bool(is_basic(i) and recording.plain_option(i) == how.saved[1])
 
 
 def set_value(x: Node, value: Any) -> None:
@@ -498,9 +498,9 @@ def write_at(ufunc: np.ufunc, x: Array, i: Any, y: Array = None) -> None:
     """
     i = recording.plain_option(i)
     if not has_gradient([x, y]):
-        given = () if y is None else (value_of(y),)
+        numbers = () if y is None else (value_of(y),)
         into = write_numbers if isinstance(x, NodeRole) else lambda plain, run: run(plain)
-        into(x, lambda memory: ufunc.at(memory, i, *given))
+        into(x, lambda memory: ufunc.at(memory, i, *numbers))
         return
     x = node(x, f"{ufunc.__name__}.at")
     i = np.asarray(i) if isinstance(i, list) else i

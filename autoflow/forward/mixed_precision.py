@@ -65,8 +65,8 @@ def autocast(dtype: DTypeLike = np.float16, *, enabled: bool = True) -> switched
 
 def target(rule: Rule, operands: Iterable[object]) -> DTypeLike:
     """The dtype to which an operation's float operands are cast under autocast; None if it takes them unchanged."""
-    known = type(rule) is Rule  # not a user's function of the same name
-    goal = modes().autocast if known and rule.name in LOW else SINGLE if known and rule.name in FULL else None
+    is_row = type(rule) is Rule  # not a user's function of the same name
+    goal = modes().autocast if is_row and rule.name in LOW else SINGLE if is_row and rule.name in FULL else None
     if goal is not None:
         for x in operands:
             dtype = getattr(x, "dtype", None)  # None of Python's numbers, which take that of what they meet
@@ -77,8 +77,8 @@ def target(rule: Rule, operands: Iterable[object]) -> DTypeLike:
 
 def cast(rule: Rule, inputs: Values) -> Values:
     """The arguments of an operation, in the row's order, as ``recording.apply`` computes it under autocast."""
-    given = inputs[0] if rule.variadic else inputs[: rule.operands]
-    arrays = tuple([as_array(x) if isinstance(x, (list, tuple)) else x for x in given])
+    operands = inputs[0] if rule.variadic else inputs[: rule.operands]
+    arrays = tuple([as_array(x) if isinstance(x, (list, tuple)) else x for x in operands])
     if (goal := target(rule, arrays)) is not None:
         arrays = tuple([_as(x, goal) for x in arrays])
     return (arrays, *inputs[1:]) if rule.variadic else (*arrays, *inputs[rule.operands :])
@@ -170,10 +170,10 @@ class GradScaler:
 
         Raises RuntimeError for a second call without :meth:`update` between them.
         """
-        known = self._find(optimizer)
-        if known and known[0][2]:
+        state = self._find(optimizer)
+        if state and state[0][2]:
             raise RuntimeError("step has been called for this optimizer since the last update(): call update() first")
-        finite, changes = (known[0][1], []) if known else self._plan_unscaling(optimizer)
+        finite, changes = (state[0][1], []) if state else self._plan_unscaling(optimizer)
         others = [row for row in self._checked if row[0] is not optimizer]
         checked = [(self, "_checked", [*others, (optimizer, finite, True)])]
         memory = [value_of(p) for p in optimizer.parameters]
@@ -216,8 +216,8 @@ class GradScaler:
     def _plan_unscaling(self, optimizer: Optimizer) -> tuple[bool, Changes]:
         """Whether the gradients are finite, and the changes that divide them by the scale."""
         found = [p for p in optimizer.parameters if p.grad is not None]
-        given = [value_of(p.grad) for p in found]
-        wide = [g.astype(np.float32) if g.dtype == HALF else g for g in given]
-        grads = [cast_gradient(x / self.factor, g.dtype) for x, g in zip(wide, given, strict=True)]
+        gradients = [value_of(p.grad) for p in found]
+        wide = [g.astype(np.float32) if g.dtype == HALF else g for g in gradients]
+        grads = [cast_gradient(x / self.factor, g.dtype) for x, g in zip(wide, gradients, strict=True)]
         finite = all([bool(np.isfinite(g).all()) for g in grads])
         return finite, plan_grads(found, grads if finite else [np.zeros_like(g) for g in grads])

@@ -46,9 +46,9 @@ def add_note(error: BaseException, function: Any, inputs: Iterable[Any], options
 
 def describe_shapes(function: AnyFunction, found: Named, options: Sequence[Any]) -> str:
     """The operands, and the shapes that they would need."""
-    said = ", ".join([f"{name} has shape {shape}" for name, shape in found[:MOST]])
+    shapes = ", ".join([f"{name} has shape {shape}" for name, shape in found[:MOST]])
     rule = (RULES_IN_WORDS.get(function) or of_elements(function))(found, options) if found else ""
-    return f"{said}{': ' * bool(rule)}{rule}"
+    return f"{shapes}{': ' * bool(rule)}{rule}"
 
 
 def named_shapes(function: AnyFunction, inputs: Sequence[object]) -> Named:
@@ -128,14 +128,14 @@ def of_elements(function: AnyFunction) -> Callable[[Named, Sequence[Any]], str]:
 
 def of_reshape(found: Named, options: Sequence[Any]) -> str:
     """The number of elements, and the number that the new shape needs."""
-    (_, shape), wanted = found[0], options[0] if options else ()
-    asked = wanted if isinstance(wanted, tuple) else (wanted,)
-    if not all([isinstance(n, (int, np.integer)) for n in asked]) or len([n for n in asked if n < 0]) > 1:
+    (_, shape), new_shape = found[0], options[0] if options else ()
+    lengths = new_shape if isinstance(new_shape, tuple) else (new_shape,)
+    if not all([isinstance(n, (int, np.integer)) for n in lengths]) or len([n for n in lengths if n < 0]) > 1:
         return ""
-    n, known = int(np.prod(shape)), int(np.prod([n for n in asked if n >= 0]))
-    if min(asked, default=0) < 0:
-        return f"{n} elements, which cannot be divided by {known}"
-    return f"{n} elements, and {asked} has {known}; -1 in place of one length lets NumPy find it"
+    n, product = int(np.prod(shape)), int(np.prod([n for n in lengths if n >= 0]))
+    if min(lengths, default=0) < 0:
+        return f"{n} elements, which cannot be divided by {product}"
+    return f"{n} elements, and {lengths} has {product}; -1 in place of one length lets NumPy find it"
 
 
 def of_joining(found: Named, options: Sequence[Any]) -> str:

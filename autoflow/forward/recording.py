@@ -132,8 +132,8 @@ def orphan_numbers(x: Array) -> Array:
     a gradient would be lost.
     """
     another = x.base is not None and type(x.base) not in NODE_TYPES and not isinstance(x.base, NodeRole)
-    known = another or isinstance(x, nodes.ConstantRole)
-    if modes().recording and not known and not wants_numbers(calling_module()):
+    is_known = another or isinstance(x, nodes.ConstantRole)
+    if modes().recording and not is_known and not wants_numbers(calling_module()):
         raise history_lost(x)
     return value_of(x)
 

@@ -87,14 +87,14 @@ def record_again(node: Any, inputs: Inputs) -> tuple[Any, dict[Holder, Node]]:
     (array(6.), None)
     """
     roots = [root_of(x) for x in (node if isinstance(node, list) else [node])]
-    given = {key_of(k): v for k, v in inputs.items()}
-    order = program(roots, given)
-    check_used(order, given)
+    values = {key_of(k): v for k, v in inputs.items()}
+    order = program(roots, values)
+    check_used(order, values)
     nodes: dict[Holder, Any] = {}
     for r in order:
-        if r in given or isinstance(r, VariableRole):
+        if r in values or isinstance(r, VariableRole):
             name = getattr(r, "_name", None) if isinstance(r, VariableRole) else holder_name(r)
-            nodes[r] = Variable(check_input(r, given[r]) if r in given else value_of(r), name)
+            nodes[r] = Variable(check_input(r, values[r]) if r in values else value_of(r), name)
             if hasattr(r, "_place"):
                 nodes[r]._place = r._place
         else:

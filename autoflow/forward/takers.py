@@ -98,8 +98,8 @@ def callee(rows: list[Any], call: Any) -> tuple[tuple[str, ...], bool]:
     """
     names: list[str] = []
     first = ""
-    known = call is not None and call.col_offset is not None
-    for before, row in pairwise([None, *rows]) if known else ():
+    has_position = call is not None and call.col_offset is not None
+    for before, row in pairwise([None, *rows]) if has_position else ():
         where = row.positions
         if where is None or (where.lineno, where.col_offset) != (call.lineno, call.col_offset) or where == call:
             continue
@@ -171,11 +171,11 @@ def name_in_python(code: CodeType) -> str | None:
     """The name of the function of NumPy's that has this code, if its result can carry a gradient."""
     if not IN_PYTHON:
         kinds = {name: vars(np)[name] for name in CLASSES if name in vars(np)}
-        made = [(getattr(kind, CLASSES[name]), public_name(kind)) for name, kind in kinds.items()]
-        made += [(type(x).__getitem__, f"np.{name}") for name, x in (("r_", np.r_), ("mgrid", np.mgrid))]
-        made += [(np.polynomial.Polynomial.__init__, "np.polynomial")]
-        made += [(f, name) for f in (*RULES, *COMPOSED, *MADE) if (name := carries(f)) is not None]
-        for function, name in made:
+        names = [(getattr(kind, CLASSES[name]), public_name(kind)) for name, kind in kinds.items()]
+        names += [(type(x).__getitem__, f"np.{name}") for name, x in (("r_", np.r_), ("mgrid", np.mgrid))]
+        names += [(np.polynomial.Polynomial.__init__, "np.polynomial")]
+        names += [(f, name) for f in (*RULES, *COMPOSED, *MADE) if (name := carries(f)) is not None]
+        for function, name in names:
             code_of = getattr(getattr(function, "_implementation", function), "__code__", None)
             if code_of is not None and (getattr(function, "__module__", None) or "").startswith("numpy"):
                 IN_PYTHON[code_of] = name

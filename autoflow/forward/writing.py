@@ -42,7 +42,7 @@ def write_noted(
         record.extra.unfinished = record.extra.line
     note = Note(region, caller() if record is None else record.extra.line)
     note.stamp(now())
-    changes, made = ([], []) if record is None else plan_rebinding(x, record)
+    changes, records = ([], []) if record is None else plan_rebinding(x, record)
     before: Changes = []
     for thing, name, _ in changes:
         before.append((thing, name, getattr(thing, name, None)))
@@ -56,10 +56,10 @@ def write_noted(
         else:
             note.stamp(now())
         raise
-    for one in made:  # after the write: everything computed from the old numbers is older
+    for one in records:  # after the write: everything computed from the old numbers is older
         one.number = now()
     note.was_written(now() if record is None else record.number)
-    for one in made:
+    for one in records:
         one.extra.unfinished = None  # type: ignore[union-attr]  # each has been given extras
 
 
@@ -171,7 +171,7 @@ def plan_rebinding(x: NodeRole, record: Record) -> tuple[Changes, list[Record]]:
     """The changes that give the array object x ``record`` and, if it is a view, inform its bases: triples
     (node, attribute, value), and the new records. No recursion: a view of a view of a view may be deep."""
     changes: Changes = []
-    made: list[Record] = [record]
+    records: list[Record] = [record]
     before = own_record(x)
     while True:
         record._name = getattr(before or x, "_name", None)
@@ -180,18 +180,18 @@ def plan_rebinding(x: NodeRole, record: Record) -> tuple[Changes, list[Record]]:
         kind = x.family.View if is_view else x.family.Operation if isinstance(x, ConstantRole) else type(x)
         changes += [(x, "_record", record), (x, "_operand", x._value), (x, "__class__", kind)]
         if view is None:
-            return changes, made
-        taken, base = view
-        if taken.rule is RULES[getitem]:
-            rule, options = RULES[setitem], taken.saved[1:-1]
+            return changes, records
+        how, base = view
+        if how.rule is RULES[getitem]:
+            rule, options = RULES[setitem], how.saved[1:-1]
         else:
-            rule, options = RULES[put_view], (partial(_take_view, taken.rule, taken.saved[1:-1]),)
-            vars(options[0])["__name__"] = taken.rule.name  # for pictures
+            rule, options = RULES[put_view], (partial(_take_view, how.rule, how.saved[1:-1]),)
+            vars(options[0])["__name__"] = how.rule.name  # for pictures
         saved = (FreedArray(base._value), FreedArray(x._value), *options, base._value)
         before = own_record(base)
         on_base = new_record(rule, (before, record), saved, replace(record.extra or Extras(), constants={}), record)
-        changes.append((x, "_view", view_link(new_record(taken.rule, (on_base,), taken.saved, None, taken), base)))
-        made.append(on_base)
+        changes.append((x, "_view", view_link(new_record(how.rule, (on_base,), how.saved, None, how), base)))
+        records.append(on_base)
         x, record = base, on_base
 
 

@@ -58,8 +58,8 @@ class Equation:
                 return value_of(z)
 
             start = f(x0)
-            x, said = self.search(f, x0, arrays)
-            self.check(f(x), start, x, said, arrays)
+            x, message = self.search(f, x0, arrays)
+            self.check(f(x), start, x, message, arrays)
             return np.array(x)  # not x0 itself, which is another operand
 
     def send_back(self, g: Array, x: Array, arrays: Sequence[Array]) -> tuple[Any, ...]:
@@ -310,8 +310,8 @@ def call_users(solver: Any, f: Callable[[Any], Any], x0: Array, layout: linear.L
     """A user's solver, for functions of x in its original containers."""
     answer = solver(as_numbers(f), layout.unravel(x0), *more)
     found = answer.x if hasattr(answer, "x") and hasattr(answer, "success") else answer
-    said = as_sentence(getattr(answer, "message", ""))
-    return np.array(value_of(layout.ravel(found, "what the solver returned"))), said
+    message = as_sentence(getattr(answer, "message", ""))
+    return np.array(value_of(layout.ravel(found, "what the solver returned"))), message
 
 
 def as_numbers(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -332,10 +332,10 @@ def as_sentence(message: object) -> str:
 
 def read_answer(answer: object, x0: Array) -> tuple[Array, str]:
     """x and the message of what SciPy's functions return: an object, an array, or a tuple that begins with it."""
-    said = as_sentence(getattr(answer, "message", ""))
+    message = as_sentence(getattr(answer, "message", ""))
     if isinstance(answer, tuple) and not hasattr(answer, "x"):
-        said, answer = as_sentence(answer[-1]), answer[0]
+        message, answer = as_sentence(answer[-1]), answer[0]
     x = np.asarray(getattr(answer, "x", answer))
     if x.size != x0.size:
         raise InputError(f"the solver returned shape {x.shape} where x0 has {x0.size} elements")
-    return x.reshape(x0.shape).astype(x0.dtype), said
+    return x.reshape(x0.shape).astype(x0.dtype), message

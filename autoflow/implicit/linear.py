@@ -163,11 +163,11 @@ class Layout:
         """The tree with the numbers of a vector (n,)."""
         many = len(self.shapes) > 1
         parts = [x[a:b] if many else x for a, b in pairwise(self.ends)]
-        made = [
+        arrays = [
             as_dtype(part if shape == part.shape else np.reshape(part, shape), dtype)
             for part, shape, dtype in zip(parts, self.shapes, self.dtypes, strict=True)
         ]
-        return pytree.tree_unflatten(self.containers, iter(made))
+        return pytree.tree_unflatten(self.containers, iter(arrays))
 
 
 def is_list_of_numbers(x: object) -> bool:

@@ -183,8 +183,8 @@ def minimize(
     """
     problem = equations.Problem(x0, args if isinstance(args, tuple) else (args,), "af.minimize")
     layout, arrays, put = problem.layout, problem.arrays, problem.put
-    wanted = modes().recording and any([getattr(x, "requires_grad", False) for x in arrays])
-    if wanted and (bounds is not None or constraints not in ((), [], None)):
+    has_gradient = modes().recording and any([getattr(x, "requires_grad", False) for x in arrays])
+    if has_gradient and (bounds is not None or constraints not in ((), [], None)):
         raise NoRuleError(
             "af.minimize: args has nodes that need gradients, and there are bounds or constraints, where the minimum "
             "may be at a corner: use af.implicit.argmin, with equality=h for constraints that are equations"
@@ -212,7 +212,7 @@ def minimize(
         )  # fmt: skip
         x = np.array(found.x, layout.dtype)
         refuse_outside(at_numbers(x), "the function of af.minimize")
-    if wanted:
+    if has_gradient:
         x = as_solution(problem, objective, x, found)
         found.fun = objective(x, *arrays)
     found.x = layout.unravel(x)
@@ -249,8 +249,8 @@ def run_scipy(fun: Callable[[Array], Any], x0: Array, method: object, **options:
         more["hessp"] = on_doubles(lambda x, v: hvp(fun, x, v, allow_unused=True), x0.dtype, 2)
     elif kind in WITH_MATRIX:
         more["hess"] = on_doubles(hessian(fun, allow_unused=True), x0.dtype)
-    asked = value_and_slope if more else lambda x, *_: float(value_of(fun(x.astype(x0.dtype))))
-    return scipy_optimize().minimize(asked, np.array(x0, np.float64), method=method, **more, **options)
+    objective = value_and_slope if more else lambda x, *_: float(value_of(fun(x.astype(x0.dtype))))
+    return scipy_optimize().minimize(objective, np.array(x0, np.float64), method=method, **more, **options)
 
 
 def on_doubles(f: Callable[..., Array], dtype: Any, n: int = 1) -> Callable[..., Array]:
@@ -266,10 +266,10 @@ def with_slopes(constraints: object, layout: Layout, rest: Callable[[], Any], me
         return constraints
 
     def on_vectors(constraint: dict[str, Any]) -> Any:
-        asked, own = constraint["fun"], constraint.get("args")
+        function, own = constraint["fun"], constraint.get("args")
 
         def h(x: Array) -> Array:
-            return np.reshape(as_array(asked(layout.unravel(x), *(rest() if own is None else own))), -1)
+            return np.reshape(as_array(function(layout.unravel(x), *(rest() if own is None else own))), -1)
 
         return as_constraint(h, layout.dtype, constraint["type"], method)
 
@@ -386,19 +386,19 @@ def argmin(
         h = None if equality is None else lambda x: constraint(x, *values)
         if solver is not None and not equations.is_scipys(solver):
             rest = () if equality is None else (lambda x: equality(x, put(values)),)
-            x, said = equations.call_users(solver, lambda x: f(x, put(values)), y[:n], layout, *rest)
-            return with_multipliers(x, value, h), said
+            x, message = equations.call_users(solver, lambda x: f(x, put(values)), y[:n], layout, *rest)
+            return with_multipliers(x, value, h), message
         aim = equations.goal(tol, layout.eps) * equations.greatest(at(y))
-        x, said = search_by_scipy(solver, value, h, y[:n], aim, maxiter)
+        x, message = search_by_scipy(solver, value, h, y[:n], aim, maxiter)
         y = with_multipliers(x, value, h)
         y, note = equations.newton(slope, y, values, how, aim, 20)
-        return y, f"{said} {note}".strip()
+        return y, f"{message} {note}".strip()
 
     def search_minimum(at: Callable[[Array], Array], y: Array, values: Any) -> tuple[Array, str]:
-        y, said = search(at, y, values)
+        y, message = search(at, y, values)
         if how.is_dense(y.size):
             check_curvature(value_of(jacobian(slope, allow_unused=True)(y, *values)), n)
-        return y, said
+        return y, message
 
     start = problem.start
     if equality is not None:

@@ -69,16 +69,16 @@ def is_set(answer: object, right: set[Any]) -> bool:
 
 def is_array(answer: object, right: np.ndarray) -> bool:
     """Whether numbers are the right ones, as exactly as their type and the question allow."""
-    given, kind = numbers(answer), np.asarray(plain(answer)).dtype
-    if right.size == given.size == 1 and 0 in (right.ndim, given.ndim):  # (2) is 2 in Python
-        given = given.reshape(right.shape)
-    if given.shape != right.shape:
+    array, kind = numbers(answer), np.asarray(plain(answer)).dtype
+    if right.size == array.size == 1 and 0 in (right.ndim, array.ndim):  # (2) is 2 in Python
+        array = array.reshape(right.shape)
+    if array.shape != right.shape:
         return False
     exact = right.dtype.kind == "i"
     fraction = max(1e-9 if exact else TOLERANCE, float(np.finfo(kind).eps) if kind.kind == "f" else 0.0)
-    near = np.abs(given - right) <= np.where(right == 0, NOTHING, fraction * np.abs(right))
+    near = np.abs(array - right) <= np.where(right == 0, NOTHING, fraction * np.abs(right))
     two_digits = np.reshape([float(f"{number:.2g}") for number in right.ravel()], right.shape)
-    return bool(np.all(near | (not exact and given == two_digits)))
+    return bool(np.all(near | (not exact and array == two_digits)))
 
 
 def in_few_words(answer: object) -> str:
@@ -115,10 +115,10 @@ def like(reference: AnyFunction, *shapes: tuple[int, ...]) -> Callable[[Any], bo
     def gives_the_same(function: AnyFunction) -> bool:
         rng = np.random.default_rng(0)
         arrays = [rng.normal(size=shape) for shape in shapes]
-        given, wanted = call(function, *arrays), reference(*arrays)
-        if not isinstance(wanted, tuple):
-            given, wanted = (given,), (wanted,)
-        pairs = zip(given, wanted, strict=True)
+        result, expected = call(function, *arrays), reference(*arrays)
+        if not isinstance(expected, tuple):
+            result, expected = (result,), (expected,)
+        pairs = zip(result, expected, strict=True)
         return all([np.shape(a) == b.shape and bool(np.allclose(a, b)) for a, b in pairs])
 
     return gives_the_same
@@ -366,8 +366,8 @@ def quotient_moves(function: AnyFunction) -> bool:
 def is_product_with_hessian(function: AnyFunction) -> bool:
     """Whether ``function(f, x, v)`` is H v, of f(x) = Σ x³ with the Hessian 6 diag(x)."""
     x, v = np.array([1.0, 2.0]), np.array([3.0, -1.0])
-    given = call(function, lambda x: np.sum(x**3), x, v)
-    return np.shape(given) == (2,) and bool(np.allclose(given, 6 * x * v))
+    result = call(function, lambda x: np.sum(x**3), x, v)
+    return np.shape(result) == (2,) and bool(np.allclose(result, 6 * x * v))
 
 
 is_leaky = like(lambda x: np.where(x > 0, x, 0.1 * x), (8,))

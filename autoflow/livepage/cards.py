@@ -60,7 +60,7 @@ def describe(study: Study, picture: GraphData) -> tuple[Cards, list[tuple[int, i
     n, m = len(study.params), len(operations)
     maps = study.maps()
     cards: Cards = []
-    wanted: list[tuple[int, int]] = []
+    edges: list[tuple[int, int]] = []
     for v in picture.nodes:
         name = v.name if v.kind == "Variable" or v.name in study.moving else v.title
         title = v.word.partition(",")[0].partition(" ")[0] if is_cut(name) else clip(name, LONGEST)
@@ -79,14 +79,14 @@ def describe(study: Study, picture: GraphData) -> tuple[Cards, list[tuple[int, i
             card |= {"input": n + study.moving.index(v.name)}
         else:  # whole numbers, or computed from data alone: no node, but an operand of an operation
             user, row = next((o, r) for o in operations for r in o.operands if r.source == v.id)
-            card |= {"output": 1 + m + n + m + len(wanted)}
-            wanted.append((number[user.id], row.slot))
+            card |= {"output": 1 + m + n + m + len(edges)}
+            edges.append((number[user.id], row.slot))
         cards.append(card)
     layouts = {
         name: lay_out(picture, [face(v, c, wide) for v, c in zip(picture.nodes, cards, strict=True)], direction, scale)
         for name, direction, wide, scale in (("wide", "rows", WIDE, ROWS), ("narrow", "down", NARROW, 1.0))
     }
-    return cards, wanted, layouts
+    return cards, edges, layouts
 
 
 def tiles(study: Study, shape: tuple[int, ...]) -> int | None:

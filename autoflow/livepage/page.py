@@ -63,7 +63,7 @@ class LivePage(MovingPage):
         if len(study.records) > LARGEST:
             raise CompileError(f"the loss has {len(study.records)} operations, and a page shows at most {LARGEST}")
         prediction, shape = study.record_prediction() if study.predict is not None else (NO_PREDICTION, ())
-        cards, wanted, layouts = describe(study, self.picture)
+        cards, edges, layouts = describe(study, self.picture)
         first, last = next(iter(study.data), None), next(reversed(study.data), None)
         about = {
             "title": escape(self.title), **self.settings, "names": [*study.params], "operations": len(study.records),
@@ -75,7 +75,7 @@ class LivePage(MovingPage):
             "classes": self.classes(shape), "cards": cards, "layouts": layouts,
             "source": [one.lines for one in study.sources],
         }  # fmt: skip
-        program = f"{study.record_step(wanted)}\n{prediction}"
+        program = f"{study.record_step(edges)}\n{prediction}"
         if (size := len(json.dumps(about)) + len(program) + len(script())) > BYTES:
             raise CompileError(f"its page would have {size // 1000} kB of at most {BYTES // 1000}: take fewer data")
         return program, about
@@ -83,16 +83,16 @@ class LivePage(MovingPage):
     def classes(self, shape: tuple[int, ...]) -> dict[str, Any]:
         """How targets name a class, and from which value on a single predicted number means the first one."""
         count = shape[-1] if len(shape) > 1 else 1
-        data, said = [*self.study.data.values()], {"count": count, "targets": "none", "middle": 0}
+        data, summary = [*self.study.data.values()], {"count": count, "targets": "none", "middle": 0}
         if len(data) < 2 or data[-1].size not in (n := len(np.atleast_1d(data[0])), n * count):
-            return said  # no targets, or none of single points
+            return summary  # no targets, or none of single points
         t = data[-1]
         if count > 1:
             is_class = bool(np.isin(t, range(count)).all())
-            return said | {"targets": "hot" if t.size > n else "labels" if is_class else "none"}
+            return summary | {"targets": "hot" if t.size > n else "labels" if is_class else "none"}
         low, high = ends(t)
         is_share = self.study.predict is not None and low >= 0 and self.predicts_shares()
-        return said | {"targets": "sign", "middle": 0.5 if is_share else 0, "at": (low + high) / 2}
+        return summary | {"targets": "sign", "middle": 0.5 if is_share else 0, "at": (low + high) / 2}
 
     def predicts_shares(self) -> bool:
         """Does the prediction lie between 0 and 1, also for other parameters? (At first they may all be 0.)"""
@@ -215,11 +215,11 @@ def widget(page: LivePage) -> Any:
     the parameters as flat lists."""
     script = f"{page.module}\n{pack_file('widget.js', __package__)}"
     kind = widget_class("Live", script, about="Dict", colours="Unicode", state="Dict")
-    made = kind(about={**page.about, "full": False, "css": page.style}, colours=properties("autoflow-live", "auto"))
+    view = kind(about={**page.about, "full": False, "css": page.style}, colours=properties("autoflow-live", "auto"))
 
     def take(change: Any) -> None:
         for (name, old), flat in zip(page.study.params.items(), change["new"]["params"], strict=True):
             page.params[name] = np.array(flat, old.dtype).reshape(old.shape)
 
-    made.observe(take, ["state"])
-    return made
+    view.observe(take, ["state"])
+    return view

@@ -62,8 +62,8 @@ class Study:
         """``f`` called with these values: by name if it has parameters of these names, else as ``f(params, *data)``, in
         the user's containers."""
         by_name = dict(zip([*self.params, *self.data], [*params, *data], strict=False))
-        wanted = data if f is self.loss else data[: len(parameters_of(f)) - 1]
-        args, named = (tree_unflatten(self.tree, params), *wanted), {}
+        arguments = data if f is self.loss else data[: len(parameters_of(f)) - 1]
+        args, named = (tree_unflatten(self.tree, params), *arguments), {}
         if takes(f, [*self.params]):
             args, named = (), {name: x for name, x in by_name.items() if name in parameters_of(f)}
         try:
@@ -196,8 +196,8 @@ class Shown(NamedTuple):
 
 def ends(x: np.ndarray) -> tuple[float, float]:
     """The smallest and the largest of the finite numbers; 0 if there are none."""
-    known = x[np.isfinite(x)]
-    return (float(known.min()), float(known.max())) if known.size else (0.0, 0.0)
+    finite = x[np.isfinite(x)]
+    return (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)
 
 
 def sources_of(codes: Iterable[CodeType]) -> list[Shown]:

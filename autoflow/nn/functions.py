@@ -259,8 +259,8 @@ def dropout(x: Array, p: float = 0.5, training: bool = True, *, rng: np.random.G
     if not training or p == 0:
         return x
     floats("dropout", x)
-    kept = generator("dropout", rng).random(x.shape) >= p
-    return x * (kept / max(1 - p, np.finfo(float).tiny)).astype(x.dtype)
+    mask = generator("dropout", rng).random(x.shape) >= p
+    return x * (mask / max(1 - p, np.finfo(float).tiny)).astype(x.dtype)
 
 
 def layer_norm(
@@ -346,18 +346,18 @@ def batch_norm(
     expect("batch_norm", x, "n", "channels", "...")
     running = {"running_mean": running_mean, "running_var": running_var}
     shapes_are("batch_norm", x.shape[1:2], **running, weight=weight, bias=bias)
-    if len(given := [y for y in running.values() if y is not None]) == 1 or not (training or given):
+    if len(means := [y for y in running.values() if y is not None]) == 1 or not (training or means):
         raise InputError("batch_norm without training needs running_mean and running_var, in training both or neither")
     n = x.size // max(x.shape[1], 1)
     if training and n < 2:
         raise InputError(f"batch_norm in training needs more than one value per channel, got input of shape {x.shape}")
-    weight, bias, *known = of_channels(x.ndim - 2, weight, bias, *given)
-    z, mean, variance = standardise(x, (0, *range(2, x.ndim)), eps, None if training else known)
-    if training and given and not modes().repeating:
+    weight, bias, *statistics = of_channels(x.ndim - 2, weight, bias, *means)
+    z, mean, variance = standardise(x, (0, *range(2, x.ndim)), eps, None if training else statistics)
+    if training and means and not modes().repeating:
         found = numbers_of(mean), numbers_of(variance) * (n / (n - 1))
-        new = [(a + momentum * (b.reshape(a.shape) - a)).astype(a.dtype) for a, b in zip(given, found, strict=True)]
+        new = [(a + momentum * (b.reshape(a.shape) - a)).astype(a.dtype) for a, b in zip(means, found, strict=True)]
         copy: Any = np.copyto
-        list(map(copy, given, new))  # one call in C: Ctrl-C leaves both of them moved or neither
+        list(map(copy, means, new))  # one call in C: Ctrl-C leaves both of them moved or neither
     return scale_and_shift(z, weight, bias)
 
 
@@ -503,9 +503,9 @@ def convolve(
     shape_is(who, x, "n", channels * groups, *size)
     shareable(who, f"{out} channels out", out, groups)
     stride, dilation = each(who, "stride", stride, dims, 1), each(who, "dilation", dilation, dims, 1)
-    seen = windows(who, x, kernel, stride, dilation, padding)
-    n, sizes, inner = x.shape[0], seen.shape[3:], channels * math.prod(kernel)
-    columns = seen.reshape((n, groups, inner, math.prod(sizes)))
+    patches = windows(who, x, kernel, stride, dilation, padding)
+    n, sizes, inner = x.shape[0], patches.shape[3:], channels * math.prod(kernel)
+    columns = patches.reshape((n, groups, inner, math.prod(sizes)))
     z = weight.reshape((groups, out // groups, inner)) @ columns
     shapes_are(who, (out,), bias=bias)
     return scale_and_shift(z.reshape((n, out, *sizes)), None, *of_channels(dims, bias))
@@ -587,18 +587,18 @@ def values_at_remainder(
 ) -> Array:  # fmt: skip
     """The values at s · m + ``place``, m = 0 ... ``laid`` − 1: Σ w[k] x[m − (d k − place) / s] over all k for which
     that is a whole number. ``w``: (out, channels / groups, *kernel), reversed."""
-    taken, width, apart = [], [], []
+    values, width, apart = [], [], []
     for n, k, s, d, m, r in zip(x.shape[2:], w.shape[2:], stride, dilation, laid, place, strict=True):
         fits = [j for j in range(k) if d * j % s == r]
         if not fits:
             return np.zeros((x.shape[0], w.shape[0], *laid), np.result_type(x, w))
         first, step, common = fits[0], s // math.gcd(s, d), math.gcd(s, d)
-        taken.append(slice((k - 1 - first) % step, None, step))
+        values.append(slice((k - 1 - first) % step, None, step))
         shift = (d * first - r) // s
         width.append((shift + (len(fits) - 1) * (d // common), m - n - shift))
         apart.append(d // common)
     around = np.pad(x, [(0, 0), (0, 0), *width])
-    return convolve(who, len(laid), around, w[(..., *taken)], None, 1, 0, apart, groups)
+    return convolve(who, len(laid), around, w[(..., *values)], None, 1, 0, apart, groups)
 
 
 def each(who: str, what: str, number: Any, dims: int, least: int) -> list[int]:

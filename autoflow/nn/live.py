@@ -111,8 +111,8 @@ class Watched:
         """
         self.live = self.live or LiveDisplay()
         self.losses.append(float(numbers_of(loss)))
-        shown = None if data is None else (self.model, numbers_of(data[0]), numbers_of(data[1]))
-        self.live.draw({"loss": self.losses}, self.gradients, shown, last=last, axis="step")
+        boundary = None if data is None else (self.model, numbers_of(data[0]), numbers_of(data[1]))
+        self.live.draw({"loss": self.losses}, self.gradients, boundary, last=last, axis="step")
 
     def note(self, last: dict[tuple[str, int], Any]) -> None:
         """Note the size of each layer's result now, and of its gradient when it arrives."""
@@ -167,11 +167,11 @@ class LiveDisplay:
         waits = self.drawn > 0 and time.monotonic() - self.drawn < EVERY
         if not last and (waits or not (notebook or is_terminal(self.stream))):
             return False
-        shown = data if data is not None and has_boundary(*data) else None
+        boundary = data if data is not None and has_boundary(*data) else None
         if notebook:
-            self.show(bundle(losses, gradients, shown, axis))
+            self.show(bundle(losses, gradients, boundary, axis))
         else:
-            self.write(text_lines(losses, gradients, shown))
+            self.write(text_lines(losses, gradients, boundary))
         self.drawn = time.monotonic()
         return True
 
@@ -225,8 +225,8 @@ def layer_sizes(model: object, parameters: Sequence[Any]) -> dict[str, float]:
     {'0': 1.0}
     """
     named = model.named_parameters() if isinstance(model, Module) else plots.by_name(parameters, "parameter")
-    wanted = {*map(id, parameters)}
-    pairs = [(name, getattr(p, "grad", None)) for name, p in named.items() if id(p) in wanted]
+    ids = {*map(id, parameters)}
+    pairs = [(name, getattr(p, "grad", None)) for name, p in named.items() if id(p) in ids]
     found = grouped([(name.rpartition(".")[0] or name, np.ravel(numbers_of(g))) for name, g in pairs if g is not None])
     return {layer: root_mean_square(np.concatenate(parts)) for layer, parts in found.items()}
 

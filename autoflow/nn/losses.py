@@ -36,13 +36,13 @@ def reduce_loss(who: str, z: Array, reduction: str, count: Any = None) -> Array:
         return np.sum(z)
     if reduction != "mean":
         raise InputError(f"{who}: reduction is 'mean', 'sum' or 'none', not {reduction!r}")
-    known = isinstance(count, int) or is_on_host(count)
-    if not z.size or (known and not count):
+    is_readable = isinstance(count, int) or is_on_host(count)
+    if not z.size or (is_readable and not count):
         raise InputError(f"{who}: there is no mean of nothing: the batch is empty, or every target is ignored")
     if count is None:
         return np.mean(z)
     half = z.dtype == np.float16  # in which a sum overflows before its mean does
-    mean = np.sum(z.astype(np.float32) if half else z) / (int(count) if known else count.astype(z.dtype))
+    mean = np.sum(z.astype(np.float32) if half else z) / (int(count) if is_readable else count.astype(z.dtype))
     return mean.astype(z.dtype) if half else mean  # neither count makes float32 wider
 
 

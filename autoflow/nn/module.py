@@ -175,13 +175,13 @@ class Module:
     def to(self: Self, array_type: type) -> Self:
         """Parameters, Constants and buffers as arrays of that type, in place; returns the module. Parameters are new
         Variables."""
-        AF, made = Autodiff(array_type), {}  # noqa: N806 - as users write it
+        AF, new_parameters = Autodiff(array_type), {}  # noqa: N806 - as users write it
 
         def moved(x: object) -> Any:
             if isinstance(x, VariableRole):
-                if id(x) not in made:  # one that is used twice stays one
-                    made[id(x)] = AF.Variable(on_host(value_of(x)), x.name, requires_grad=x.requires_grad)
-                return made[id(x)]
+                if id(x) not in new_parameters:  # one that is used twice stays one
+                    new_parameters[id(x)] = AF.Variable(on_host(value_of(x)), x.name, requires_grad=x.requires_grad)
+                return new_parameters[id(x)]
             if isinstance(x, Constant):
                 return AF.Constant(on_host(value_of(x)), x.name)
             return AF.put(on_host(x)) if type(x) in NODE_TYPES else x
@@ -368,8 +368,8 @@ def shape_is(who: Any, x: Any, *shape: int | str, what: str = "input") -> None:
     sizes = x.shape[max(more, 0) :] if shape[:1] == ("...",) else x.shape  # those that the first of ``rest`` begins
     fits = more == 0 or (more > 0 and len(rest) < len(shape))
     if not fits or any([not isinstance(n, str) and n != m for n, m in zip(rest, sizes, strict=False)]):
-        wanted = ", ".join([str(n) for n in shape]) + ("," if len(shape) == 1 else "")
-        raise InputError(f"{who} expected {what} of shape ({wanted}), got {x.shape}")
+        expected = ", ".join([str(n) for n in shape]) + ("," if len(shape) == 1 else "")
+        raise InputError(f"{who} expected {what} of shape ({expected}), got {x.shape}")
 
 
 def expect(who: object, x: object, *shape: int | str, what: str = "input") -> None:

@@ -48,10 +48,10 @@ def sparkline(values: Sequence[float], width: int = 40) -> str:
     '█▄▂ ▁'
     """
     x = thin(np.asarray(values, float), width)
-    seen = x[np.isfinite(x)]
-    if not seen.size:
+    finite = x[np.isfinite(x)]
+    if not finite.size:
         return " " * len(x)
-    low, span = seen.min(), np.ptp(seen) or 1.0
+    low, span = finite.min(), np.ptp(finite) or 1.0
     last = len(LEVELS) - 1
     return "".join([LEVELS[round(last * (v - low) / span)] if np.isfinite(v) else " " for v in x])
 
@@ -72,8 +72,8 @@ def size_bars(sizes: Mapping[str, float], width: int = 24) -> list[str]:
     first          1e-06
     last   ██████  1
     """
-    known = [s for s in sizes.values() if np.isfinite(s) and s > 0]
-    top = np.log10(max(known)) if known else 0.0
+    positive = [s for s in sizes.values() if np.isfinite(s) and s > 0]
+    top = np.log10(max(positive)) if positive else 0.0
     rows = []
     for name, s in sizes.items():
         share = np.clip((np.log10(s) - top) / 6 + 1, 0, 1) if np.isfinite(s) and s > 0 else 0.0
@@ -99,8 +99,8 @@ def line_chart(lines: Mapping[str, Sequence[float]], *, axis: str = "epoch") -> 
     (1, 2)
     """
     values = {name: np.asarray(x, float) for name, x in lines.items()}
-    seen = np.concatenate([x[np.isfinite(x)] for x in values.values()] or [np.zeros(0)])
-    low, high = (float(seen.min()), float(seen.max())) if seen.size else (0.0, 1.0)
+    finite = np.concatenate([x[np.isfinite(x)] for x in values.values()] or [np.zeros(0)])
+    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
     steps = max([len(x) for x in values.values()], default=1)
     right, bottom = WIDE - 110, HIGH - BELOW
 
@@ -118,14 +118,14 @@ def line_chart(lines: Mapping[str, Sequence[float]], *, axis: str = "epoch") -> 
     for row, (name, x) in enumerate(values.items()):
         kind = name[4:] if is_validation(name, values) else name
         color, dashes = COLORS[plain.index(kind) % len(COLORS)], ' stroke-dasharray="5 3"' if kind != name else ""
-        shown = groupby(thin(np.arange(len(x)), LONGEST).tolist(), np.isfinite(x).tolist().__getitem__)
-        for points in [[place(k, x[k]) for k in run] for is_number, run in shown if is_number] or [[]]:
+        runs = groupby(thin(np.arange(len(x)), LONGEST).tolist(), np.isfinite(x).tolist().__getitem__)
+        for points in [[place(k, x[k]) for k in run] for is_number, run in runs if is_number] or [[]]:
             at, how = (points, dashes) if len(points) > 1 else (points * 2, ' stroke-linecap="round"')  # a dot
             line = f'points="{" ".join(at)}" fill="none" stroke="{color}" stroke-width="2"{how}'
             parts.append(f"<polyline {line}/>")
         if len(x):
-            said = f"{escape(name)} {x[-1]:.3g}"
-            parts.append(f'<text x="{right + 8}" y="{20 + 16 * row}" fill="{color}">{said}</text>')
+            label = f"{escape(name)} {x[-1]:.3g}"
+            parts.append(f'<text x="{right + 8}" y="{20 + 16 * row}" fill="{color}">{label}</text>')
     text = ", ".join([f"{name} from {x[0]:.3g} to {x[-1]:.3g}" for name, x in values.items() if len(x)])
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDE}" height="{HIGH}" viewBox="0 0 {WIDE} {HIGH}" '
@@ -240,12 +240,12 @@ def plot_boundary(model: Callable[[Array], Any], x: Array, y: Array, *, points: 
     across, up, places = grid_of(x, points, points)
     ahead = leads(scores_of(model, places)).T.reshape(-1, points, points)
     ax, theme = canvas(ax)
-    edge, known = theme["ink"], range(len(ahead))
-    for row, k in enumerate([*known, *[k for k in np.unique(y).tolist() if k not in known]]):
+    edge, columns = theme["ink"], range(len(ahead))
+    for row, k in enumerate([*columns, *[k for k in np.unique(y).tolist() if k not in columns]]):
         color, marker = theme["classes"][row % len(theme["classes"])], MARKERS[row % len(MARKERS)]
-        if k in known and ahead[row].max() > 0:
+        if k in columns and ahead[row].max() > 0:
             ax.contourf(across, up, ahead[row], [0, np.inf], colors=[color], alpha=0.25)
-        if k in known and ahead[row].min() < 0 < ahead[row].max():
+        if k in columns and ahead[row].min() < 0 < ahead[row].max():
             ax.contour(across, up, ahead[row], [0], colors=[edge], linewidths=1.0)
         ax.scatter(*x[y == k].T, s=18, color=color, marker=marker, edgecolors=edge, linewidths=0.4, label=f"class {k}")
     return add_legend(ax)

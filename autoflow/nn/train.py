@@ -137,7 +137,7 @@ def fit(
     x, y = check_finite("the data", x, y)
     if validation is not None and not (isinstance(validation, (tuple, list)) and len(validation) == 2):
         raise InputError("fit: validation must be a pair of arrays, (x, y)")
-    held = None if validation is None else check_finite("the validation data", *validation)
+    held_out = None if validation is None else check_finite("the validation data", *validation)
     whole_numbers("fit", epochs=epochs, batch_size=batch_size, patience=1 if patience is None else patience)
     generator("fit", rng)
     check_kind("fit", "__call__", "a Module or another function of x", model=model)
@@ -148,19 +148,19 @@ def fit(
     compute, training_metrics = in_one_piece(model, loss, optimiser), metrics
     if workers is not None or chunks is not None:
         compute, training_metrics = in_parts(model, loss, workers, 16 if chunks is None else chunks), {}
-        if metrics and held is None:
+        if metrics and held_out is None:
             raise InputError("fit: with workers or chunks metrics are measured on validation=(x, y) alone: give it")
     live, turns = LiveDisplay() if view else None, range(epochs)
-    shown: Any = show_bar(turns, plain=True, desc="epochs", file=sys.stderr) if progress and not view else turns
-    for _ in shown:
+    bar: Any = show_bar(turns, plain=True, desc="epochs", file=sys.stderr) if progress and not view else turns
+    for _ in bar:
         switch(model, training=True)
         rows = [train_on(compute, x[b], y[b], optimiser, training_metrics) for b in batches(len(x), batch_size, rng)]
         measured = mean_of(rows)
-        if held is not None:
-            measured |= {f"val_{name}": v for name, v in evaluate(model, *held, loss, metrics, batch_size).items()}
+        if held_out is not None:
+            measured |= {f"val_{name}": v for name, v in evaluate(model, *held_out, loss, metrics, batch_size).items()}
         history.add(measured)
-        if hasattr(shown, "set_postfix"):
-            shown.set_postfix({name: f"{value:.4g}" for name, value in measured.items()})
+        if hasattr(bar, "set_postfix"):
+            bar.set_postfix({name: f"{value:.4g}" for name, value in measured.items()})
         if live is not None:
             history.gradients.append(layer_sizes(model, optimiser.parameters))
             live.draw(history.lines(), history.gradients, (model, x, y))
@@ -240,8 +240,8 @@ def checked_metrics(metrics: dict[str, Measure] | None) -> dict[str, Measure]:
     metrics = metrics or {}
     check_kind("fit, evaluate", "items", 'functions by name, as in {"accuracy": accuracy}', metrics=metrics)
     check_kind("metrics", "__call__", MEASURE, **{str(name): f for name, f in metrics.items()})
-    if taken := {"loss", "val_loss", "n", *[f"val_{name}" for name in metrics]} & {*metrics}:
-        raise InputError(f"a metric cannot be called {min(taken)!r}: another measure has that name")
+    if clashes := {"loss", "val_loss", "n", *[f"val_{name}" for name in metrics]} & {*metrics}:
+        raise InputError(f"a metric cannot be called {min(clashes)!r}: another measure has that name")
     return metrics
 
 
@@ -325,8 +325,8 @@ def mean_of(rows: Sequence[dict[str, float]]) -> dict[str, float]:
 def check_data(who: str, x: object, y: object) -> tuple[Array, Array]:
     """Examples and targets as plain arrays, equally many of each, at least one. (A Series of pandas is read by the
     labels of its rows, which may be in another order.)"""
-    given, (x, y) = (x, y), [z if array_type(z) is not None else np.asarray(z) for z in map(numbers_of, (x, y))]
-    if rowless := [type(v).__name__ for v, z in zip(given, (x, y), strict=True) if not z.ndim]:
+    tables, (x, y) = (x, y), [z if array_type(z) is not None else np.asarray(z) for z in map(numbers_of, (x, y))]
+    if rowless := [type(v).__name__ for v, z in zip(tables, (x, y), strict=True) if not z.ndim]:
         raise InputError(f"{who} must be two arrays, x and y, with a row for each example; one is a {rowless[0]}")
     if len(x) != len(y):
         raise InputError(f"{who} has inputs of shape {x.shape} and targets of shape {y.shape}: not as many")

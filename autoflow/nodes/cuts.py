@@ -123,8 +123,8 @@ def cuts_among(records: Iterable[Holder]) -> str:
     constants = [c for r in records if r.extra is not None for c in r.extra.constants.values()]
     cuts = [explain(c) for c in constants if (cut := cut_of(c)) and cut.cause != "made"]
     said = "".join(cuts).replace(" ", "")
-    taken = [(text, wording(r)) for r, text in taken_out(records) if text.replace(" ", "") not in said]
-    numbers = [f"{x} takes a number out of the graph, in {where}. Compute with the node itself" for x, where in taken]
+    more = [(text, wording(r)) for r, text in taken_out(records) if text.replace(" ", "") not in said]
+    numbers = [f"{x} takes a number out of the graph, in {where}. Compute with the node itself" for x, where in more]
     return "; ".join(dict.fromkeys([*cuts, *numbers]))
 
 
@@ -185,23 +185,23 @@ def note_constants(variables: frozenset[int]) -> None:
     said by :func:`tell_of_constants`; whether they are a part of its root is not known."""
     switches, frame = modes(), user_frame()
     if variables and switches.recording and (switches.strict or switches.prove != "never"):
-        line, said = (frame.f_code.co_filename, frame.f_lineno), frame.f_globals.setdefault("__warningregistry__", {})
+        line, warned = (frame.f_code.co_filename, frame.f_lineno), frame.f_globals.setdefault("__warningregistry__", {})
         earlier, _ = CONSTANTS.get(line, ({}, {}))
-        CONSTANTS[line] = (earlier if len(earlier) < FARTHEST else {}) | dict.fromkeys(variables, now()), said
+        CONSTANTS[line] = (earlier if len(earlier) < FARTHEST else {}) | dict.fromkeys(variables, now()), warned
 
 
 def forget_constants(line: tuple[str, int], variables: Iterable[int]) -> None:
     """Take these Variables out of the notes of a line."""
     if variables:
-        noted, said = CONSTANTS.pop(line, ({}, {}))
+        noted, warned = CONSTANTS.pop(line, ({}, {}))
         if left := {n: when for n, when in noted.items() if n not in variables}:
-            CONSTANTS[line] = left, said
+            CONSTANTS[line] = left, warned
 
 
 def tell_of_constants(root: Holder, pairs: Iterable[tuple[Any, object]]) -> None:
     """Give an UnprovedWarning, in strict mode a LostGradientError, if a pass from ``root`` has brought a gradient to a
     Variable that was taken for a constant and not written into since, and plain operands came in later."""
-    for (file, line), (variables, said) in [*CONSTANTS.items()]:
+    for (file, line), (variables, warned) in [*CONSTANTS.items()]:
         reached = {x.number: x for x, _ in pairs if x.number in variables}
         lacking = [n for n, x in reached.items() if not writer_since(x._value, variables[n])]
         start = min([variables[n] for n in lacking], default=0)
@@ -218,5 +218,5 @@ def tell_of_constants(root: Holder, pairs: Iterable[tuple[Any, object]]) -> None
             )
             if modes().strict:
                 raise LostGradientError(text)
-            warnings.warn_explicit(text, UnprovedWarning, file, line, registry=said)
+            warnings.warn_explicit(text, UnprovedWarning, file, line, registry=warned)
         forget_constants((file, line), reached if is_told else reached.keys() - {*lacking})

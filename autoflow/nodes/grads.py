@@ -42,12 +42,12 @@ def read_once(read: Callable[..., T], frame: FrameType, *what: object) -> T:
     """
     code, last = frame.f_code, frame.f_lasti
     key = (read, id(code), last, *what)
-    known = PLACES.get(key)
-    if known is None:
+    place = PLACES.get(key)
+    if place is None:
         if len(PLACES) >= KEPT:
             PLACES.clear()
-        known = PLACES[key] = code, read(code, last, *what)
-    return known[1]
+        place = PLACES[key] = code, read(code, last, *what)
+    return place[1]
 
 
 def read_operator(code: CodeType, last: int, attribute: str) -> str | None:
@@ -118,11 +118,11 @@ def read_grad(holder: Any, dtype: np.dtype) -> Array | None:
         return getattr(holder, "_shown_grad", None)
     # If there is no other holder: a copy of each would cost 5 % of a large training step. Or a node, of create_graph.
     if (type(g) is np.ndarray and g.dtype == dtype and is_alone(g, 2)) or hasattr(g, "family"):
-        shown = g
+        gradient = g
     else:
         how = {"order": "K"} if hasattr(type(g), "strides") else {}  # as it lies where it need not be copied
-        shown = without_history(cast_gradient(g, dtype)).copy(**how) if hasattr(g, "copy") else np.array(g, dtype)
-    holder._shown_grad, holder._raw_grad = np.asarray(shown) if isinstance(shown, np.generic) else shown, None
+        gradient = without_history(cast_gradient(g, dtype)).copy(**how) if hasattr(g, "copy") else np.array(g, dtype)
+    holder._shown_grad, holder._raw_grad = np.asarray(gradient) if isinstance(gradient, np.generic) else gradient, None
     return holder._shown_grad
 
 
@@ -177,10 +177,10 @@ def as_gradient_like(x: Array, value: Array) -> Array:
 
 def check_numbers(g: Array, dtype: np.dtype, what: str, of: str, error: type[Exception] = DataError) -> None:
     """Raise ``error`` for a gradient from a user that is text, or complex where ``of`` is real: half would be lost."""
-    given = np.asarray(g).dtype if not hasattr(g, "dtype") else g.dtype
-    if given.kind not in "biufc" and given != dtype:
-        raise error(f"{what} is {given}: it needs one number per element of {of}, which is {dtype}")
-    if given.kind == "c" != dtype.kind:
+    own_dtype = np.asarray(g).dtype if not hasattr(g, "dtype") else g.dtype
+    if own_dtype.kind not in "biufc" and own_dtype != dtype:
+        raise error(f"{what} is {own_dtype}: it needs one number per element of {of}, which is {dtype}")
+    if own_dtype.kind == "c" != dtype.kind:
         raise error(f"{what} is complex, but {of} is {dtype}: if its real part is meant, give np.real of it")
 
 

@@ -399,8 +399,8 @@ def on_memory(array: Array, cls: Any) -> Array:
     if modes().shadow:
         own, array = array, shadow_of(array, TRUE) if issubclass(cls, ConstantRole) else shadow_of(array)
         if own is not array:
-            key, shown = id(array), modes().shown.setdefault(id(versions.owner_of(own)), {})
-            shown[key] = own, weakref.ref(array, lambda _: shown.pop(key, None))
+            key, views = id(array), modes().shown.setdefault(id(versions.owner_of(own)), {})
+            views[key] = own, weakref.ref(array, lambda _: views.pop(key, None))
     node = array.view(cls)
     if cls.family is NUMPY:
         set_flags(node, False)
@@ -409,8 +409,8 @@ def on_memory(array: Array, cls: Any) -> Array:
 
 def show_writing(array: Array) -> None:
     """Let all that nodes show of this memory, into which a node is written, have other numbers, as the node has."""
-    for own, shown in [*modes().shown.get(id(versions.owner_of(array)), {}).values()]:
-        if (shadow := shown()) is not None and np.may_share_memory(own, array, max_work=1000):  # type: ignore[arg-type]
+    for own, reference in [*modes().shown.get(id(versions.owner_of(array)), {}).values()]:
+        if (shadow := reference()) is not None and np.may_share_memory(own, array, max_work=1000):  # type: ignore[arg-type]
             np.copyto(shadow, shadow_of(own))
 
 
@@ -544,12 +544,12 @@ def current_record(x: Any) -> Record | MaybeNone:
         x = view[1]
     record = getattr(x, "_record", None) if isinstance(x, OperationRole) else None
     for node in reversed(chain):
-        taken, base = node._view
-        if taken.parents[0] is not record:  # the base has changed since: take the view again
-            check_base(taken, base)
+        how, base = node._view
+        if how.parents[0] is not record:  # the base has changed since: take the view again
+            check_base(how, base)
             is_operation = isinstance(node, OperationRole)
             node.__class__ = node.family.Constant if record is None else node.family.View
-            new = new_record(taken.rule, (record,), (FreedArray(base._value), *taken.saved[1:]), like=taken)
+            new = new_record(how.rule, (record,), (FreedArray(base._value), *how.saved[1:]), like=how)
             node._name = new._name = getattr(node._record if is_operation else node, "_name", None)
             node._record = new
             node._view = view_link(node._record, base)
@@ -557,11 +557,11 @@ def current_record(x: Any) -> Record | MaybeNone:
     return record
 
 
-def check_base(taken: Record, base: Node) -> None:
+def check_base(how: Record, base: Node) -> None:
     """Raise InPlaceError if a view cannot be taken again, because its base was given another shape."""
-    if taken.saved[0].shape != base._value.shape:
+    if how.saved[0].shape != base._value.shape:
         raise InPlaceError(
-            f"a view was taken of {base.name} when its shape was {taken.saved[0].shape}; then its shape was set to "
+            f"a view was taken of {base.name} when its shape was {how.saved[0].shape}; then its shape was set to "
             f"{base._value.shape}. Take the view again, or write y = x.reshape(...) instead of x.shape = ..."
         )
 

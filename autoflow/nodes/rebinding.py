@@ -77,9 +77,9 @@ def check_left(passing: bool = False) -> None:
     MODES.set(replace(modes(), left=False))
     for mark in [m for m in LEFT if m[2] == threading.get_ident() and (passing or m[3] is None)]:
         LEFT[:] = [m for m in LEFT if m is not mark]  # remove() would compare what is referred to
-        reference, line, _, said = mark
-        shown = said is not None and said() is not None and said() is getattr(sys, "last_value", None)
-        if not shown and is_held(reference):
+        reference, line, _, last = mark
+        is_shown = last is not None and last() is not None and last() is getattr(sys, "last_value", None)
+        if not is_shown and is_held(reference):
             error = LostGradientError(
                 f"array += node at {line} made a node of the name only. Something else still holds the array, which "
                 f"has the numbers without a gradient: make it with af.zeros(...), or write a = a + node."
@@ -96,5 +96,5 @@ def is_held(array: Any) -> bool:
         variables_of(frame)
         frame = frame.f_back
     main = vars(sys.modules["__main__"])
-    shown = [vars(builtins).get("_"), main.get("_"), *main.get("_oh", {}).values()]
-    return array() is not None and not any([x is array() for x in shown])
+    outputs = [vars(builtins).get("_"), main.get("_"), *main.get("_oh", {}).values()]
+    return array() is not None and not any([x is array() for x in outputs])

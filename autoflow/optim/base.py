@@ -159,10 +159,10 @@ class Optimiser:
         if trained and not moving:
             warnings.warn(NOTHING.format(type(self).__name__, len(self.parameters)), RuntimeWarning, stacklevel=2)
         live = [array for k in moving for array in self.changed_by_step(k)]
-        kept = [array for k in moving for array in self.room_for(k)]
+        buffers = [array for k in moving for array in self.room_for(k)]
         where, before, steps = caller(), self.steps, list(self.steps)
         notes = [Note(value_of(self.parameters[k]), where) for k in moving]
-        list(map(np.copyto, kept, live))
+        list(map(np.copyto, buffers, live))
         names = ", ".join([self.parameters[k].name for k in moving])
         try:
             for note in notes:
@@ -180,7 +180,7 @@ class Optimiser:
                 self.check_memory(k)
             self.steps, self.unfinished = steps, ""
         except BaseException:
-            list(map(np.copyto, live, kept))
+            list(map(np.copyto, live, buffers))
             self.steps, self.unfinished = before, ""
             for note in notes:
                 note.undo()
@@ -244,8 +244,8 @@ class Optimiser:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue where :meth:`state_dict` was taken. Raises StateError, and changes nothing, if the state does not
         fit."""
-        given = {name: value_of(value) for name, value in state.items()}
-        arrays = check_state(type(self).__name__, self._state(), given, sizes=("lr", "steps"))
+        entries = {name: value_of(value) for name, value in state.items()}
+        arrays = check_state(type(self).__name__, self._state(), entries, sizes=("lr", "steps"))
         memory = [
             {name: as_gradient_like(arrays[f"{k}.{name}"], array) for name, array in own.items()}
             for k, own in enumerate(self.memory)

@@ -116,12 +116,12 @@ def by_dask(client: Any, task: tasks.Task, groups: list[list[tasks.Part]]) -> ta
     from dask.delayed import delayed
 
     blocks: dict[int, list[Any]] = {}  # of a Dask array
-    given = delayed(task, pure=False, traverse=False)
+    lazy = delayed(task, pure=False, traverse=False)
     leaves = []
     for group in groups:
         bare = [replace(part, data=[]) for part in group]
         rows = [[rows_of(x, blocks) for x in part.data] for part in group]  # in lists Dask finds what it has to bring
-        leaves.append(delayed(call_with, pure=False)(given, delayed(bare, traverse=False), rows))
+        leaves.append(delayed(call_with, pure=False)(lazy, delayed(bare, traverse=False), rows))
     total = tasks.tree_sum(leaves, delayed(tasks.add_answers, pure=False))
     answer: tasks.Answer = client.compute(total, retries=RETRIES).result()
     return answer
@@ -164,12 +164,12 @@ def on_all_ranks(comm: Any, compute: Callable[[], tuple[Any, Any]]) -> tuple[Any
         result, word = compute()
     except Exception as error:
         failure = error
-    said = comm.allgather((word, None if failure is None else f"{type(failure).__name__}: {failure}"))
+    reports = comm.allgather((word, None if failure is None else f"{type(failure).__name__}: {failure}"))
     if failure is not None:
         raise failure
-    if failed := [f"rank {k}: {text}" for k, (_, text) in enumerate(said) if text is not None]:
+    if failed := [f"rank {k}: {text}" for k, (_, text) in enumerate(reports) if text is not None]:
         raise RuntimeError(f"data_parallel: another rank failed, so there is no sum: {'; '.join(failed)}")
-    return result, [word for word, _ in said]
+    return result, [word for word, _ in reports]
 
 
 def join_ranks(comm: Any, sums: list[Array]) -> list[Array]:
@@ -191,14 +191,14 @@ def cut_on_all_ranks(how: DataParallel, shared: list[Any], cut: tasks.Cut) -> tu
         places = tasks.places_of(cut, how.chunks)
         return places, (places[-1], len(places) - 1, None if how.calls else digest_of(how.f, shared))
 
-    places, said = on_all_ranks(how.workers, cut_here)
-    other = [k for k, (*_, theirs) in enumerate(said) if theirs != said[0][-1]]
+    places, reports = on_all_ranks(how.workers, cut_here)
+    other = [k for k, (*_, theirs) in enumerate(reports) if theirs != reports[0][-1]]
     if other:
         raise InputError(
             f"data_parallel: rank {other[0]} has another function or other parameters than rank 0, so the sum would "
             f"mean nothing: begin with the same numbers on all ranks, as with comm.bcast(parameters)"
         )
-    return places, sum([n for n, *_ in said]), [count for _, count, _ in said]
+    return places, sum([n for n, *_ in reports]), [count for _, count, _ in reports]
 
 
 def digest_of(f: object, shared: list[Any]) -> str:
@@ -266,7 +266,7 @@ class DataParallel:
         self.workers, self.chunks, self.together = workers, chunks, together
         self.reduction, self.rng, self.compiled, self.progress = reduction, rng, compiled, progress
         self.kind, self.calls = kind_of(workers), 0
-        for is_right, said in (
+        for is_right, message in (
             (self.over, "over names the arguments that are divided, at least one"),
             (not isinstance(chunks, bool) and chunks >= 1, f"chunks is a number of parts, at least 1, not {chunks!r}"),
             (together > 0 and not together & (together - 1), f"together is a power of two (1, 2, 4), not {together!r}"),
@@ -275,7 +275,7 @@ class DataParallel:
             (rng is None or not compiled, "a compiled function draws no random numbers: give rng= or compiled=True"),
         ):
             if not is_right:
-                raise InputError(f"data_parallel: {said}")
+                raise InputError(f"data_parallel: {message}")
 
     def __call__(self, *args: object, **options: object) -> Any:
         """The value of f for all rows."""

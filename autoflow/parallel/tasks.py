@@ -61,15 +61,15 @@ def tree_sum(items: Iterable[Any], add: Callable[[Any, Any], Any] = add_answers)
     >>> tree_sum("abcdef", lambda a, b: f"({a}{b})")
     '(((ab)(cd))(ef))'
     """
-    held: list[tuple[int, Any]] = []  # level, sum of 2^level items
+    stack: list[tuple[int, Any]] = []  # level, sum of 2^level items
     for item in items:
-        held.append((0, item))
-        while len(held) > 1 and held[-1][0] == held[-2][0]:
-            level, b = held.pop()
-            held[-1] = level + 1, add(held[-1][1], b)
-    total = held.pop()[1]
-    while held:
-        total = add(held.pop()[1], total)
+        stack.append((0, item))
+        while len(stack) > 1 and stack[-1][0] == stack[-2][0]:
+            level, b = stack.pop()
+            stack[-1] = level + 1, add(stack[-1][1], b)
+    total = stack.pop()[1]
+    while stack:
+        total = add(stack.pop()[1], total)
     return total
 
 
@@ -138,8 +138,8 @@ def block_places(name: str, x: Any) -> list[int]:
     """Where a Dask array is cut already, along its first axis."""
     if any([len(sizes) > 1 for sizes in x.chunks[1:]]):
         axes = ", ".join([f"{axis}: -1" for axis in range(1, x.ndim)])
-        said = f"{name} is a Dask array of chunks {x.chunks}; a part must hold whole examples: x.rechunk({{{axes}}})"
-        raise InputError(f"data_parallel: {said}")
+        message = f"{name} is a Dask array of chunks {x.chunks}; a part must hold whole examples: x.rechunk({{{axes}}})"
+        raise InputError(f"data_parallel: {message}")
     if any([size != size for size in x.chunks[0]]):
         raise InputError(
             f"data_parallel: {name} is a Dask array whose chunk sizes are not known: x.compute_chunk_sizes()"
@@ -152,17 +152,17 @@ def places_of(cut: Cut, chunks: int) -> list[int]:
     for name, x in cut:
         if not np.shape(x) and not getattr(x, "shape", ()):
             raise InputError(f"data_parallel: {name} should be divided, but it has no rows (a {type(x).__name__})")
-    given = {tuple(block_places(name, x)) for name, x in cut if is_dask(x)}
+    chunk_places = {tuple(block_places(name, x)) for name, x in cut if is_dask(x)}
     lengths = {name: int(x.shape[0]) for name, x in cut}
     if len(set(lengths.values())) > 1:
-        said = ", ".join([f"{name} of shape {tuple(x.shape)}" for name, x in cut])
-        raise InputError(f"data_parallel: the arguments that are divided have different lengths: {said}")
+        shapes = ", ".join([f"{name} of shape {tuple(x.shape)}" for name, x in cut])
+        raise InputError(f"data_parallel: the arguments that are divided have different lengths: {shapes}")
     n = next(iter(lengths.values()), 0)
     if not n:
         raise InputError("data_parallel: there are no rows to work on")
-    if len(given) > 1:
+    if len(chunk_places) > 1:
         raise InputError("data_parallel: the chunks of Dask arrays end at different rows: x.rechunk({0: y.chunks[0]})")
-    return list(given.pop()) if given else cut_places(n, chunks)
+    return list(chunk_places.pop()) if chunk_places else cut_places(n, chunks)
 
 
 # ---------------------------------------------------------------- programs, their derivatives, the task of a worker

@@ -94,16 +94,16 @@ def memory_of_graph(node: Node) -> Memory:
         raise lost(f"{node.name} keeps nothing", explain(node) or "it is a leaf. Ask a result for its summary")
     order = topological(start)
     records = sorted([r for r in order if isinstance(r, Record)], key=lambda r: r.number)
-    kept = Counter(kept_bytes(order))
+    sizes = Counter(kept_bytes(order))
     program = Naming(order)
-    lines = grouped([((x.file, x.line) if (x := program.place(r)) else None, r) for r in records if kept[id(r)]])
+    lines = grouped([((x.file, x.line) if (x := program.place(r)) else None, r) for r in records if sizes[id(r)]])
     several = len({key[0] for key in lines if key}) > 1
-    found = [line_of(group, program, kept, several) for group in lines.values()]
-    total = sum(kept.values())
-    boxes = sorted(saved_by_boxes(program, records, kept), key=lambda box: -box[2])[:3]
+    found = [line_of(group, program, sizes, several) for group in lines.values()]
+    total = sum(sizes.values())
+    boxes = sorted(saved_by_boxes(program, records, sizes), key=lambda box: -box[2])[:3]
     return Memory(
         tuple(sorted(found, key=lambda x: -x.kept)), total, total + most_gradients(order),
-        {name: held for name, held, _ in boxes}, {name: saved for name, _, saved in boxes}, partial(graph, node),
+        {name: room for name, room, _ in boxes}, {name: saved for name, _, saved in boxes}, partial(graph, node),
     )  # fmt: skip
 
 

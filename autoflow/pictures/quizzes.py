@@ -152,13 +152,13 @@ class Quiz:
 
 def with_blanks(v: Vertex) -> Vertex:
     """A card that asks for its local derivatives, products and gradient. The seed is given."""
-    known = v.output and v.of_parts <= 1
+    is_seen = v.output and v.of_parts <= 1
     return replace(
         v, operands=tuple([
             replace(r, local=r.local and blank(r.local), sent=r.sent and blank(r.sent), rule=LINE * bool(r.rule))
             for r in v.operands
         ]),
-        gradient=v.gradient if known or v.gradient is None else blank(v.gradient), parts=tuple(map(blank, v.parts)),
+        gradient=v.gradient if is_seen or v.gradient is None else blank(v.gradient), parts=tuple(map(blank, v.parts)),
     )  # fmt: skip
 
 
@@ -218,11 +218,11 @@ def wrong_queue_steps(node: object, *, visited: bool = True) -> list[Step]:
     found = [step for step in steps_of(graph) if step.phase in ("start", "forward", "seed")]
     sums: dict[int, float] = {graph.outputs[0]: 1.0}
     found += list(wrong_order(graph, sums, visited))
-    told = [f"{gradient_name(graph, v)} = {numbers(sums.get(v.id, 0.0)).text(graph.look.digits)}, but right is "
+    mistakes = [f"{gradient_name(graph, v)} = {numbers(sums.get(v.id, 0.0)).text(graph.look.digits)}, but right is "
             f"{amount_text(v.gradient, graph)}" if sums.get(v.id, 0.0) != v.gradient.elements[0] else
             f"{gradient_name(graph, v)} = {amount_text(v.gradient, graph)}, which is right"
             for v in graph.nodes if v.kind == "Variable" and v.gradient and v.gradient.elements]  # fmt: skip
-    found.append(Step(0, "end", ", ".join(told)))
+    found.append(Step(0, "end", ", ".join(mistakes)))
     return [replace(step, number=place) for place, step in enumerate(found)]
 
 
@@ -235,7 +235,7 @@ def wrong_order(graph: GraphData, sums: dict[int, float], visited: bool) -> Iter
             continue
         done.add(v.id)
         g = numbers(sums[v.id])
-        told = []
+        mistakes = []
         for row in v.operands:
             if not row.flows or row.local is None or row.local.elements is None or row.source is None:
                 continue
@@ -245,9 +245,9 @@ def wrong_order(graph: GraphData, sums: dict[int, float], visited: bool) -> Iter
             late = visited and row.source in done
             sent, total = numbers(part), numbers(sums[row.source])
             product = Product(row.slot, row.source, row.title, row.local, sent, 2 if more else 1, 2, total)
-            told.append(say(product, g, graph) + ", too late" * late)
+            mistakes.append(say(product, g, graph) + ", too late" * late)
             if not visited or row.source not in seen:
                 seen.add(row.source)
                 waiting.append(row.source)
-        said = f"{v.title} has gradient {amount_text(g, graph)}, sends back   "
-        yield Step(0, "backward", said + ";   ".join(told), v.id, v.title, v.value, g)
+        sentence = f"{v.title} has gradient {amount_text(g, graph)}, sends back   "
+        yield Step(0, "backward", sentence + ";   ".join(mistakes), v.id, v.title, v.value, g)

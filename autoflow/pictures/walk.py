@@ -64,8 +64,8 @@ class Graph(GraphData):
     weighed: Callable[[], GraphData] | None = field(default=None, repr=False, compare=False)  # with the bytes of each
 
     def __getstate__(self) -> dict[str, Any]:
-        kept = {field.name for field in fields(self)} | {"drawn"}
-        return {name: x for name, x in self.__dict__.items() if name in kept} | {"again": None, "weighed": None}
+        names = {field.name for field in fields(self)} | {"drawn"}
+        return {name: x for name, x in self.__dict__.items() if name in names} | {"again": None, "weighed": None}
 
     @property
     def drawn(self) -> Graph:
@@ -187,12 +187,12 @@ def of_nodes(way: Way | None) -> Way:
 
 def facade(data: GraphData, kind: type[Kind] = Graph, **more: object) -> Kind:  # type: ignore[assignment]
     """The data as a picture that shows itself, with what is drawn of it if that is known."""
-    made = kind(**{field.name: getattr(data, field.name) for field in fields(data)} | more)
+    drawing = kind(**{field.name: getattr(data, field.name) for field in fields(data)} | more)
     if "drawn" in data.__dict__:
-        made.__dict__["drawn"] = facade(data.__dict__["drawn"], kind)
+        drawing.__dict__["drawn"] = facade(data.__dict__["drawn"], kind)
     if "written" in data.__dict__:  # need not be computed again
-        made.__dict__["written"] = data.__dict__["written"]
-    return made
+        drawing.__dict__["written"] = data.__dict__["written"]
+    return drawing
 
 
 # ---------------------------------------------------------------- node.graph(): from a node to its picture
@@ -257,8 +257,8 @@ def graph(
             raise ValueError(
                 "the node that this picture is drawn around, or highlights, is no longer part of the graph"
             )
-        shown = picture.gradients or gradients
-        return replace(graph(**{**words, **there, "node": new, "gradients": shown}), again=again)
+        has_gradients = picture.gradients or gradients
+        return replace(graph(**{**words, **there, "node": new, "gradients": has_gradients}), again=again)
 
     return facade(picture, again=again, weighed=lambda: build_picture(asked, memory=True))
 
@@ -283,7 +283,7 @@ def build_picture(asked: Any, memory: bool = False) -> GraphData:
         return replace(folded, look=Look(detail or "values", way, legend, theme, engine, modes().digits, False))
     notes = walk.go(asked.gradients)
     nodes, outputs = walk.vertices()
-    chosen = detail is None
+    is_automatic = detail is None
     if detail is None:
         large = any([n.value.size > FEW_NUMBERS for n in nodes])
         detail = "arrays" if large else "lesson" if walk.flow and len(nodes) <= LESSON else "values"
@@ -295,8 +295,8 @@ def build_picture(asked: Any, memory: bool = False) -> GraphData:
         may, closed = False, tuple([box for box, title in titles.items() if fold(title)])
     look = Look(
         detail, direction or "", legend, theme, engine, modes().digits, bool(asked.merge), may, depth, opened,
-        closed=closed, images=detail == "arrays" and not chosen,
-        compact=None if chosen and asked.constants == "inline" else False,
+        closed=closed, images=detail == "arrays" and not is_automatic,
+        compact=None if is_automatic and asked.constants == "inline" else False,
     )  # fmt: skip
     picture = GraphData(
         nodes, outputs, walk.title(), bool(walk.flow), tuple(notes), look, hidden=walk.hidden,
@@ -324,13 +324,13 @@ def check_words(**given: object) -> None:
 
 def check_nodes(node: Any) -> list[Any]:
     """The nodes to draw, each once."""
-    given = list(node) if isinstance(node, (list, tuple)) else [node]
-    for x in given or [node]:
+    nodes = list(node) if isinstance(node, (list, tuple)) else [node]
+    for x in nodes or [node]:
         orphan = isinstance(x, OperationRole) and x.grad_fn is None  # NumPy made it from a node, without a history
         if not isinstance(x, Node) or orphan:
             what = f"{type(x).__name__} {clip(repr(x), 60)}"
             raise LostGradientError(f"a picture starts from a node, not from {what}.\n{LOST}")
-    return list({id(x): x for x in given}.values())
+    return list({id(x): x for x in nodes}.values())
 
 
 def draw(node: Any, *args: Any, **options: Any) -> Graph:
@@ -353,9 +353,9 @@ def draw(node: Any, *args: Any, **options: Any) -> Graph:
     from IPython.display import display
 
     display(picture)
-    shown = facade(picture, Drawn)
-    shown.__dict__["cell"] = shell.execution_count
-    return shown
+    drawing = facade(picture, Drawn)
+    drawing.__dict__["cell"] = shell.execution_count
+    return drawing
 
 
 class Drawn(Graph):

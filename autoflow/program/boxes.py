@@ -41,8 +41,8 @@ class Box:
     @property
     def turns(self) -> int:
         """How many turns a loop had at least."""
-        seen = [n for run, n in self.seen.items() if not self.is_split or run[2] == id(None)]
-        return self.run.turns if self.run is not None else max(seen, default=0)
+        counts = [n for run, n in self.seen.items() if not self.is_split or run[2] == id(None)]
+        return self.run.turns if self.run is not None else max(counts, default=0)
 
     @property
     def has_turns(self) -> bool:
@@ -77,9 +77,9 @@ class Boxes:
     def note(self, key: Key) -> str:
         """The note about a box."""
         box = self.boxes[key]
-        told = f"{'' if box.run in self.ended else 'at least '}{box.turns} turns" if box.has_turns else ""
-        told += " in all" if told and box.is_inner else ""
-        return "continued under a debugger" if box.continued else told
+        turns = f"{'' if box.run in self.ended else 'at least '}{box.turns} turns" if box.has_turns else ""
+        turns += " in all" if turns and box.is_inner else ""
+        return "continued under a debugger" if box.continued else turns
 
     # -- which boxes there are
 
@@ -107,8 +107,8 @@ class Boxes:
             if self.outer.setdefault(key, outer) != outer:
                 box, key = self.boxes[key], (*key, outer)
                 box.is_split = True
-                made = self.boxes.setdefault(key, Box(box.kind, box.title, box.path, box.continued))
-                made.run, made.is_inner = box.run, box.is_inner
+                joined = self.boxes.setdefault(key, Box(box.kind, box.title, box.path, box.continued))
+                joined.run, joined.is_inner = box.run, box.is_inner
             found.append(key)
         return tuple(found)
 
@@ -120,13 +120,13 @@ class Boxes:
         if found is None:
             source: Any = source_of(place.code)
             path, turn = self.call(place.whole), None
-            known = known_loops(place, last) if same else []
+            loops = known_loops(place, last) if same else []
             for deep, loop in enumerate(own_loops(place, last)):
                 key: Key = ("loop", id(place.whole), id(loop), len(path), turn)
                 box = self.boxes.setdefault(key, Box("loop", loop_text(loop, source)))
                 box.is_inner = deep > 0 and turn is None
                 path = (*path, key)
-                if known:
+                if loops:
                     box.run, n = place.turns[loop]
                     turn = ("turn", id(box.run), n)
                     title = value_of(loop, n - 1, box.run.counts) or f"iteration {n}"

@@ -132,10 +132,10 @@ class Naming:
 
     def object_path(self, owner: Identity | None, depth: int = 0) -> str | None:
         """Where an object was put: ``model.layers[0]``."""
-        made = self.objects.get(owner)
-        if made is None or made.parent is None or depth > DEEPEST:
+        creation = self.objects.get(owner)
+        if creation is None or creation.parent is None or depth > DEEPEST:
             return None
-        return self.stored(caller_of(made), made.parent, made.call, made.index, depth + 1)
+        return self.stored(caller_of(creation), creation.parent, creation.call, creation.index, depth + 1)
 
     def with_object(self, text: str, place: Spot, depth: int = 0) -> str:
         """The text with ``self`` replaced by the object's own path."""
@@ -241,8 +241,8 @@ class Naming:
 
     def name_records(self) -> None:
         """Targets, numbered where a name is given more than once in one call; else as they are used."""
-        known = [(r, found) for r in self.records if (found := self.expressions[id(r)]) is not None]
-        waiting = [r for r, found in known if not self.give_target(r, found)]
+        located = [(r, found) for r in self.records if (found := self.expressions[id(r)]) is not None]
+        waiting = [r for r, found in located if not self.give_target(r, found)]
         for _, group in groupby(waiting, key=lambda r: (id(r.place), r.last)):
             self.unpack(list(group))
         for r in waiting:
@@ -261,18 +261,18 @@ class Naming:
 
     def give_target(self, r: RecordLike, found: Expression) -> bool:
         """Name a record by the target of its expression, if it has one."""
-        target, before, given = found.target, r.parents[0], id(r) in self.carried
-        if id(r) in self.based or not (given or id(r) in self.whole):
+        target, before, goes_on = found.target, r.parents[0], id(r) in self.carried
+        if id(r) in self.based or not (goes_on or id(r) in self.whole):
             return False
-        is_base = self.carried.get(id(r)) or (given and not found.is_write)  # of what is written into
+        is_base = self.carried.get(id(r)) or (goes_on and not found.is_write)  # of what is written into
         node = getattr(found.node, "target", found.node)
         is_item = found.stores or id(r) in self.parts
         if found.is_write and (is_item or r.shape != ()):
             if is_item:
                 target = [written(node.value)] if isinstance(node, ast.Subscript) else None
             code = getattr(function_of(r.place), "code", r.place)
-            given |= target is None or target_text(target) in code.co_varnames[: code.co_argcount]
-        if given and id(before) in self.keys and before in self.given[self.keys[id(before)]][-1:]:
+            goes_on |= target is None or target_text(target) in code.co_varnames[: code.co_argcount]
+        if goes_on and id(before) in self.keys and before in self.given[self.keys[id(before)]][-1:]:
             # Another one's array, one without a name here, or what a view looks at; if its name is still its own.
             key, text = self.keys[id(r)] = self.keys[id(before)]
             self.given[key, text].append(r)
@@ -322,8 +322,8 @@ class Naming:
         """The variable that it is in wherever the call that made it uses it."""
         names = set()
         for user, slot in self.users.get(id(r), ()):
-            known = meanings(self.operand_text(user, slot), user.place, user.last)
-            text = next((said for said, place in known if whole(place) is whole(r.place)), None)
+            words = meanings(self.operand_text(user, slot), user.place, user.last)
+            text = next((word for word, place in words if whole(place) is whole(r.place)), None)
             inner = [x for x in loops_of(self.expression(user), text or "") if isinstance(x, ast.comprehension)]
             if text is not None and text.isidentifier() and not inner:  # a comprehension has variables of its own
                 names.add(text)
@@ -344,10 +344,10 @@ class Naming:
 
     def number(self) -> None:
         """``f``; or ``f₁``, ``f₂`` where it is assigned or written again."""
-        said = [(x._place[0], x._name) for x in self.leaves if getattr(x, "_name", None)]
-        taken = self.numbered.keys() | {(space_of(place, name), name) for place, name in said}
+        own_names = [(x._place[0], x._name) for x in self.leaves if getattr(x, "_name", None)]
+        reserved = self.numbered.keys() | {(space_of(place, name), name) for place, name in own_names}
         for key, records in self.given.items():
-            alone = len(records) == 1 and key not in taken
+            alone = len(records) == 1 and key not in reserved
             for k, r in enumerate(sorted(records, key=lambda r: int(r.number)), 1 + self.numbered.get(key, 0)):
                 own = self.with_object(key[1], r.place)
                 self.names[id(r)] = own if alone else own + str(k).translate(SUBSCRIPTS)
@@ -501,8 +501,8 @@ def argument(call: Activation, name: str) -> str | None:
     is_full = not has_others and len(args) + len(words.keys() & {*names}) == len(names) - is_bound
     k = names.index(name) - is_bound
     is_told = (is_full or is_named) and not any([isinstance(a, ast.Starred) for a in args])
-    given = words.get(name, args[k] if is_told and 0 <= k < len(args) else None)
-    return written(given) if given is not None and is_path(given) else None
+    value = words.get(name, args[k] if is_told and 0 <= k < len(args) else None)
+    return written(value) if value is not None and is_path(value) else None
 
 
 @lru_cache(4096)

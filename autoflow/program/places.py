@@ -104,13 +104,13 @@ class Activation:
 
     def in_turns(self, turns: Mapping[Loop, tuple[Run, int]]) -> Activation:
         """The same call in other turns of its loops."""
-        made = Activation()
+        turn = Activation()
         if self.counts is None:
             self.counts = {}
-        made.code, made.parent, made.call, made.index = self.code, self.parent, self.call, self.index
-        made.counts, made.owner, made.is_continued = self.counts, self.owner, self.is_continued
-        made.first, made.turns = self.whole, turns
-        return made
+        turn.code, turn.parent, turn.call, turn.index = self.code, self.parent, self.call, self.index
+        turn.counts, turn.owner, turn.is_continued = self.counts, self.owner, self.is_continued
+        turn.first, turn.turns = self.whole, turns
+        return turn
 
     def count(self, last: int) -> int:
         """Which one it is that this instruction makes: its index in a comprehension."""
@@ -141,28 +141,28 @@ def enter(frame: FrameType, depth: int = 0) -> tuple[Any, int]:
     """The place in the first frame of the user's, from this one outwards: its activation, or its code if a debugger
     is at work there; and the instruction. A frame without an activation gets one, and so do its callers, of which
     this is number ``depth``."""
-    if (known := CODES.get(id(frame.f_code))) is None or frame.f_trace is not None:
+    if (facts := CODES.get(id(frame.f_code))) is None or frame.f_trace is not None:
         return search(frame, depth)
-    made = Activation()
-    made.code, is_method = known
+    activation = Activation()
+    activation.code, is_method = facts
     outer = frame.f_back
     if outer is None:
-        made.parent, made.call = NOWHERE
+        activation.parent, activation.call = NOWHERE
     elif type(parent := outer.f_trace) is Activation:
-        made.parent, made.call = parent, outer.f_lasti
+        activation.parent, activation.call = parent, outer.f_lasti
     else:
         if depth >= DEEP:
             for caller in reversed(without_activation(outer)):
                 enter(caller)
-        made.parent, made.call = enter(outer, depth + 1)
-    made.counts = made.owner = made.first = None
-    made.turns = UNWATCHED
-    made.index = 0
-    made.is_continued = TRACED.pop(id(frame), None) == call_of(frame) if TRACED else False
+        activation.parent, activation.call = enter(outer, depth + 1)
+    activation.counts = activation.owner = activation.first = None
+    activation.turns = UNWATCHED
+    activation.index = 0
+    activation.is_continued = TRACED.pop(id(frame), None) == call_of(frame) if TRACED else False
     if is_method:
-        own(made, frame)
-    frame.f_trace = made
-    return made, frame.f_lasti
+        own(activation, frame)
+    frame.f_trace = activation
+    return activation, frame.f_lasti
 
 
 def search(frame: Any, depth: int) -> tuple[Any, int]:

@@ -187,20 +187,20 @@ FOUND: dict[tuple[int, int], Expression | None] = {}
 
 def source_of(code: CodeType) -> Source | None:
     """The source of a code, if the text is still what ran."""
-    if (known := CODES.get(id(code))) is None:
+    if (entry := CODES.get(id(code))) is None:
         file, flags = code.co_filename, code.co_flags & FUTURES
         linecache.checkcache(file)
         lines = linecache.getlines(file)
-        made = SOURCES.get((file, flags))
-        if made is None or made[0] != lines:
-            made = lines, None
+        parsed = SOURCES.get((file, flags))
+        if parsed is None or parsed[0] != lines:
+            parsed = lines, None
             with contextlib.suppress(*UNREADABLE):
-                made = lines, Source(file, lines, flags) if lines else None
-            SOURCES[file, flags] = made
-        source = made[1]
+                parsed = lines, Source(file, lines, flags) if lines else None
+            SOURCES[file, flags] = parsed
+        source = parsed[1]
         verified = source if source is not None and source.verifies(code) else None
-        known = CODES[id(code)] = code, verified, list(code.co_positions())
-    return known[1]
+        entry = CODES[id(code)] = code, verified, list(code.co_positions())
+    return entry[1]
 
 
 def find(code: CodeType, last: int) -> Expression | None:
@@ -413,14 +413,14 @@ def taken_out(records: Iterable[RecordLike]) -> list[tuple[RecordLike, str]]:
                 found += [] if is_plain(part, running(code_of(record))) else [(record, written(part))]
             elif isinstance(part, ast.Call) and called(part) in READERS:
                 used = used or {(code_of(r), written(x)) for r in records for x, p in operands_of(r) if p is not None}
-                names, frame = [x for a in given(part) for x in numbers_in(a)], running(code_of(record))
+                names, frame = [x for a in argument_nodes(part) for x in numbers_in(a)], running(code_of(record))
                 own = [getattr(value_in(x, frame), "requires_grad", False) is True for x in names]
                 if any(own) or any([(code_of(record), written(x)) in used for x in names]):
                     found.append((record, written(part)))
     return found
 
 
-def given(call: ast.Call) -> list[ast.expr]:
+def argument_nodes(call: ast.Call) -> list[ast.expr]:
     """The arguments of a call, with keywords and without."""
     return [*call.args, *[keyword.value for keyword in call.keywords]]
 
@@ -449,11 +449,11 @@ def value_in(path: Any, frame: FrameType | None) -> Any:
 def is_plain(part: Any, frame: FrameType | None) -> bool:
     """Is it known in a frame that ``float(n)``, ``slider.value``, ``float(2 * x[k])`` or ``float(np.sqrt(n))`` takes a
     number of no node?"""
-    taken = getattr(part, "value", None) or (part.args[:1] or [getattr(part.func, "value", part)])[0]
-    if isinstance(taken, (ast.Name, ast.Attribute)) and is_path(taken):
-        found = value_in(taken, frame)
+    operand = getattr(part, "value", None) or (part.args[:1] or [getattr(part.func, "value", part)])[0]
+    if isinstance(operand, (ast.Name, ast.Attribute)) and is_path(operand):
+        found = value_in(operand, frame)
         return found is not None and not hasattr(found, "requires_grad")
-    return all([is_data(value_in(x, frame)) for x in paths_in(taken)])
+    return all([is_data(value_in(x, frame)) for x in paths_in(operand)])
 
 
 def paths_in(node: ast.AST) -> list[ast.AST]:
@@ -558,7 +558,7 @@ def nodes_of(places: Iterable[Iterable[Any]], source: Source) -> list[ast.expr |
 
 def is_reader(node: ast.Call) -> bool:
     """Is it ``np.asarray(x)``, ``math.sin(x)`` or ``np.argmax(model(x))``?"""
-    arguments = given(node)
+    arguments = argument_nodes(node)
     if isinstance(node.func, ast.Attribute) and called(node) in STEPS - {"astype"}:
         arguments = [*arguments, node.func.value]
     if not any([True for a in arguments for _ in numbers_in(a)]):
@@ -741,7 +741,7 @@ def keyed(comprehension: ast.DictComp, whole: Target) -> Target:
     if not isinstance(whole, list) or len(loops) != 1 or loops[0].ifs:
         return None
     keys, one = loops[0].iter, loops[0].target
-    known: list[Any] = keys.elts if isinstance(keys, (ast.Tuple, ast.List)) else []
+    items: list[Any] = keys.elts if isinstance(keys, (ast.Tuple, ast.List)) else []
     if isinstance(keys, ast.Constant) and isinstance(keys.value, str):
-        known = [ast.Constant(letter) for letter in keys.value]
-    return [*whole, [written(key) for key in known]] if known and written(one) == written(comprehension.key) else None
+        items = [ast.Constant(letter) for letter in keys.value]
+    return [*whole, [written(key) for key in items]] if items and written(one) == written(comprehension.key) else None

@@ -68,8 +68,8 @@ def known_loops(place: Activation, last: int) -> list[Loop]:
     loops, found = own_loops(place, last), find(place.code, last)
     tests = [span_of(loop.test) for loop in loops if isinstance(loop, ast.While)]
     is_test = found is None or any([is_within(found.span, span) for span in tests])
-    known = [x for x in loops if x not in DROPPED and x in place.turns and place.turns[x][1]]
-    return loops if not is_test and known == loops else []
+    current = [x for x in loops if x not in DROPPED and x in place.turns and place.turns[x][1]]
+    return loops if not is_test and current == loops else []
 
 
 def runs_later(call: Activation) -> bool:

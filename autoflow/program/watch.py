@@ -38,8 +38,8 @@ EVENTS: dict[int, tuple[CodeType, dict[int, list[Event]]]] = {}  # by the id of 
 
 def events_of(code: CodeType) -> dict[int, list[Event]]:
     """What begins at the instructions of a code."""
-    known = EVENTS.get(id(code))
-    if known is None:
+    events = EVENTS.get(id(code))
+    if events is None:
         if len(EVENTS) > MOST:
             EVENTS.clear()
         found: dict[int, list[Event]] = {}
@@ -50,8 +50,8 @@ def events_of(code: CodeType) -> dict[int, list[Event]]:
                     around = tuple(loops_around(loop, source.above))
                     for offset, begins in ((turn, True), *[(entry, False) for entry in entries]):
                         found.setdefault(offset, []).append((begins, loop, around))
-        known = EVENTS[id(code)] = code, {k: sorted(x, key=lambda event: not event[0]) for k, x in found.items()}
-    return known[1]
+        events = EVENTS[id(code)] = code, {k: sorted(x, key=lambda event: not event[0]) for k, x in found.items()}
+    return events[1]
 
 
 def loops_in(code: CodeType, rows: list[Any], source: Source) -> list[tuple[Loop, int, set[int]]]:
@@ -134,8 +134,8 @@ def note(frame: FrameType, offset: int) -> None:
 def drop(code: CodeType, loop: Loop) -> None:
     """Watch a loop no more, which is Python's alone and need not become slower."""
     DROPPED.add(loop)
-    known = {k: [event for event in x if event[1] is not loop] for k, x in events_of(code).items()}
-    EVENTS[id(code)] = code, {k: x for k, x in known.items() if x}
+    remaining = {k: [event for event in x if event[1] is not loop] for k, x in events_of(code).items()}
+    EVENTS[id(code)] = code, {k: x for k, x in remaining.items() if x}
 
 
 # ---------------------------------------------------------------- who tells us
@@ -151,8 +151,8 @@ def attend(frame: FrameType) -> dict[int, list[Event]]:
 
 def at(code: CodeType, offset: int) -> object:
     """Python 3.12 and newer: a function begins, or an instruction of one whose loops are watched."""
-    known = EVENTS.get(id(code))
-    if offset not in (attend(getframe(1)) if known is None else known[1]):
+    events = EVENTS.get(id(code))
+    if offset not in (attend(getframe(1)) if events is None else events[1]):
         return python.DISABLE
     note(getframe(1), offset)
     return None

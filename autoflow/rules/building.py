@@ -196,5 +196,5 @@ def apply_along_axis(func1d: Any, axis: int, arr: Array, *args: Any, **options: 
     parts = [as_array(func1d(rows[i], *args, **options)) for i in np.ndindex(*lead)]
     if not parts:
         raise ValueError("Cannot apply_along_axis when any iteration dimensions are 0")
-    made = np.stack(parts).reshape(lead + parts[0].shape)
-    return np.transpose(made, (*range(axis), *range(len(lead), made.ndim), *range(axis, len(lead))))
+    stacked = np.stack(parts).reshape(lead + parts[0].shape)
+    return np.transpose(stacked, (*range(axis), *range(len(lead), stacked.ndim), *range(axis, len(lead))))

@@ -97,18 +97,18 @@ def contract_x(g: Array, x_shape: Shape, y: Array, xs: Shape, ys: Shape) -> Arra
     if not x_shape or not np.ndim(y):
         return sum_to(g * y, x_shape)
     free = tuple([a for a in range(np.ndim(y)) if a not in ys])
-    kept = tuple([a for a in range(len(x_shape)) if a not in xs])
-    sent = np.tensordot(g, y, (tuple(range(len(kept), len(kept) + len(free))), free))
-    return sent.transpose(inverse(kept + tuple([xs[ys.index(a)] for a in sorted(ys)])))
+    free_axes = tuple([a for a in range(len(x_shape)) if a not in xs])
+    sent = np.tensordot(g, y, (tuple(range(len(free_axes), len(free_axes) + len(free))), free))
+    return sent.transpose(inverse(free_axes + tuple([xs[ys.index(a)] for a in sorted(ys)])))
 
 
 def contract_y(g: Array, x: Array, y_shape: Shape, xs: Shape, ys: Shape) -> Array:
     """The same for y: dL/dy[k, j] = Σᵢ x[i, k] g[i, j]."""
     if not y_shape or not np.ndim(x):
         return sum_to(g * x, y_shape)
-    kept = tuple([a for a in range(np.ndim(x)) if a not in xs])
+    free_axes = tuple([a for a in range(np.ndim(x)) if a not in xs])
     free = tuple([a for a in range(len(y_shape)) if a not in ys])
-    sent = np.tensordot(x, g, (kept, tuple(range(len(kept)))))
+    sent = np.tensordot(x, g, (free_axes, tuple(range(len(free_axes)))))
     return sent.transpose(inverse(tuple([ys[xs.index(a)] for a in sorted(xs)]) + free))
 
 
@@ -181,8 +181,8 @@ def compute_einsum(xs: Sequence[Array], call: Any, letters: str, **options: Any)
     """The call as it was given, so that its bits and its errors are NumPy's."""
     if isinstance(call, str):
         return np.einsum(call, *xs, **options)
-    given = [word for pair in zip(xs, call, strict=False) for word in pair]
-    return np.einsum(*given, *call[len(xs) :], **options)
+    operands = [word for pair in zip(xs, call, strict=False) for word in pair]
+    return np.einsum(*operands, *call[len(xs) :], **options)
 
 
 indexed_sum.compute = compute_einsum  # type: ignore[attr-defined]

@@ -107,8 +107,8 @@ def unique(
         return kept_values(x, np.unique(numbers_of(x), **options))  # NumPy's own order, whatever it is
     _, index, inverse, counts = np.unique(numbers_of(x), True, True, True, axis, **options)
     z = np.take(x.reshape(-1) if axis is None else x, index, axis=0 if axis is None else axis)
-    asked = [(return_index, index), (return_inverse, inverse), (return_counts, counts)]
-    parts = [part for wanted, part in asked if wanted]
+    extras = [(return_index, index), (return_inverse, inverse), (return_counts, counts)]
+    parts = [part for is_wanted, part in extras if is_wanted]
     return (z, *parts) if parts else z
 
 
@@ -204,8 +204,8 @@ def histogramdd(
     plain, ends = numbers_in(bins), numbers_in(range)
     is_moving = has_gradient(weights)
     weights = as_array(weights) if is_moving else weights
-    known = None if is_moving and not is_on_host(weights) else numbers_of(weights)
-    n, edges = np.histogramdd(points, plain, ends, weights=known)
+    plain_weights = None if is_moving and not is_on_host(weights) else numbers_of(weights)
+    n, edges = np.histogramdd(points, plain, ends, weights=plain_weights)
     if is_moving:
         columns = points.T if points.ndim == 2 else points[None]
         places = np.stack([bin_of(x, e) for x, e in zip(columns, edges, strict=True)])

@@ -28,5 +28,5 @@ def polymul(a1: Array, a2: Array) -> Array:
 def trim_zeros(p: Any) -> Array:
     """Without leading zeros; at least one coefficient."""
     p = np.atleast_1d(p)
-    kept = np.trim_zeros(p, "f")
-    return kept if len(kept) else p[-1:]
+    trimmed = np.trim_zeros(p, "f")
+    return trimmed if len(trimmed) else p[-1:]

@@ -260,15 +260,15 @@ def pinv_x_beside(g: Array, x: Array, z: Array, ratio: Array) -> Array:
     eps = np.finfo(ratio.dtype).eps
     ratio = np.where(ratio < 1, np.maximum(ratio, eps), np.nan)
     gh, zh, r = adjoint(g), adjoint(z), x - x @ (z @ x)
-    kept, left = z @ zh, adjoint(r) @ r / ratio
-    rows = (gh - x @ (z @ gh) + r @ g @ zh) @ kept
+    row_space, left = z @ zh, adjoint(r) @ r / ratio
+    rows = (gh - x @ (z @ gh) + r @ g @ zh) @ row_space
     columns = z @ (gh - (gh @ z) @ x + zh @ g @ r)
-    kept, power = kept * ratio, ratio**2  # now both are at most ``ratio``
-    more_rows, more_columns = adjoint(r) @ rows @ kept / ratio, kept @ columns @ left
+    row_space, power = row_space * ratio, ratio**2  # now both are at most ``ratio``
+    more_rows, more_columns = adjoint(r) @ rows @ row_space / ratio, row_space @ columns @ left
     while np.any(power > eps):
-        more_rows = more_rows + left @ more_rows @ kept
-        more_columns = more_columns + kept @ more_columns @ left
-        kept, left, power = kept @ kept, left @ left, power**2
+        more_rows = more_rows + left @ more_rows @ row_space
+        more_columns = more_columns + row_space @ more_columns @ left
+        row_space, left, power = row_space @ row_space, left @ left, power**2
     return rows + r @ more_rows + zh @ (columns + more_columns) - zh @ g @ zh
 
 

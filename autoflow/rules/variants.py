@@ -147,7 +147,7 @@ for each in (np.quantile, np.percentile, np.nanquantile, np.nanpercentile):
 # ---------------------------------------------------------------- where= of ufuncs
 
 
-def chosen(ufunc: Any, inputs: tuple[Any, ...], options: ByName) -> Any:
+def where_out(ufunc: Any, inputs: tuple[Any, ...], options: ByName) -> Any:
     """``np.divide(x, y, out=a, where=c)``: a, with x / y written where c holds. Elsewhere a stays as it is.
 
     The gradient is that of ``np.where(c, x / y, a)``. Where c does not hold, x and y are replaced, before the division,
@@ -186,7 +186,7 @@ def as_booleans(name: str, where: object) -> Array:
 def clip(a: Array, a_min: object = None, a_max: object = None, out: object = None, **options: object) -> Array:
     """The same for np.clip, which is not a ufunc itself."""
     bounds = options.pop("min", a_min), options.pop("max", a_max)
-    return chosen(np.clip, (a, *bounds), {**options, "out": out})
+    return where_out(np.clip, (a, *bounds), {**options, "out": out})
 
 
 def tame(x: Any, c: Array, domain: tuple[float, float]) -> Any:

@@ -305,9 +305,9 @@ def with_known_median(_: object, method: AnyFunction) -> AnyFunction:
     """SciPy's method, which asks for the median to choose a formula, with a median computed from the numbers."""
 
     def run(self: object, *args: object) -> Any:
-        dist, asked = replaced(self, type(self).__bases__[-1], lambda v: v), replaced(self, type(self), lambda v: v)
-        asked._ppf = lambda q, *shapes: dist._ppf(q, *map(value_of, shapes))
-        return method(asked, *args)
+        dist, numeric = replaced(self, type(self).__bases__[-1], lambda v: v), replaced(self, type(self), lambda v: v)
+        numeric._ppf = lambda q, *shapes: dist._ppf(q, *map(value_of, shapes))
+        return method(numeric, *args)
 
     return run
 
@@ -338,8 +338,8 @@ def with_degrees(_: object, check: AnyFunction) -> AnyFunction:
     """SciPy's check for Wishart distributions, which reads the degrees of freedom, and wants them as a scalar."""
 
     def run(self: object, df: object, scale: object) -> Any:
-        known = None if is_lazy(df) else value_of(df)
-        dim, _, scale = check(self, known if known is None or np.ndim(known) else known[()], scale)
+        degrees = None if is_lazy(df) else value_of(df)
+        dim, _, scale = check(self, degrees if degrees is None or np.ndim(degrees) else degrees[()], scale)
         return dim, df, scale
 
     return run
@@ -388,8 +388,8 @@ AGAIN = {  # SciPy's functions that are not only copied -> makes their substitut
 
 def pickled(x: object) -> tuple[object, ...]:
     """What pickle keeps of an object of our classes: in place of our copies of functions it keeps SciPy's."""
-    held = [f for f in COPIES.held if not isinstance(f, ModuleType)]  # copies of modules pickle themselves
-    theirs = {id(COPIES.get(id(f))): f for f in [*held, *[getattr(np, name) for name in MAKERS]]}
+    copied = [f for f in COPIES.held if not isinstance(f, ModuleType)]  # copies of modules pickle themselves
+    theirs = {id(COPIES.get(id(f))): f for f in [*copied, *[getattr(np, name) for name in MAKERS]]}
     found = {name: theirs[id(v)] for name, v in attributes(x).items() if id(v) in theirs}
     kind = type(x).__bases__[-1] if "is_a_copy" in vars(type(x)) else type(x)
     modules = {name: v.__name__ for name, v in attributes(x).items() if type(v) is ModuleType}
@@ -440,9 +440,9 @@ class SciPysCopies(Copies):
             self[id(x)] = new = replaced(x, self.find(kind), lambda v: v)
             vars(new).update({name: self.find(f) for name, f in vars(x).items() if callable(f)})
         elif kind in (dict, list, tuple) and 0 < len(x) < 100:
-            held = [*x.values()] if kind is dict else x
-            new = [v if isinstance(v, PLAIN) else self.find(v) for v in held]
-            if any([a is not b for a, b in zip(held, new, strict=True)]):
+            entries = [*x.values()] if kind is dict else x
+            new = [v if isinstance(v, PLAIN) else self.find(v) for v in entries]
+            if any([a is not b for a, b in zip(entries, new, strict=True)]):
                 self[id(x)] = dict(zip(x, new, strict=True)) if kind is dict else kind(new)
         if id(x) in self:
             self.held.append(x)

@@ -109,8 +109,8 @@ def unknown_options(name: str, known: set[str], options: ByName, arrays: list[An
     which the result would lose; also for nodes in any option, to which no gradient flows."""
     unknown = set(options) - known
     if refused := {k for k in options if holds_node(options[k])} | (unknown if has_gradient(arrays) else set()):
-        said = f"scipy.integrate.{name} of a node does not know {', '.join(sorted(refused))}="
-        raise NoRuleError(f"{said}: leave that out, or pass x.value if only the numbers are meant")
+        message = f"scipy.integrate.{name} of a node does not know {', '.join(sorted(refused))}="
+        raise NoRuleError(f"{message}: leave that out, or pass x.value if only the numbers are meant")
     return unknown
 
 

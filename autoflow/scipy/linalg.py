@@ -86,8 +86,8 @@ def solve(a: Array, b: Array, lower: bool = False, *, assume_a: object = None, t
     elif kind in READ:
         x = READ[kind](x)
     elif kind not in ("None", "gen", "general", "banded"):
-        known = "'gen', 'sym', 'her', 'pos', 'banded', " + ", ".join(map(repr, READ))
-        raise NoRuleError(f"af.linalg.solve does not know assume_a={assume_a!r}. It is one of {known}")
+        kinds = "'gen', 'sym', 'her', 'pos', 'banded', " + ", ".join(map(repr, READ))
+        raise NoRuleError(f"af.linalg.solve does not know assume_a={assume_a!r}. It is one of {kinds}")
     if x.ndim == 0:
         return np.atleast_1d(y) / x
     return general(x.mT if transposed else x, y, assume_a, lower, bool(transposed))
@@ -439,8 +439,8 @@ def lu_solve(lu_and_piv: Any, b: Any, trans: int = 0) -> Node:
     vector = y.ndim == 1
     y = y[:, None] if vector else y
     if y.shape[-2] != lu.shape[-1] or trans not in (0, 1, 2):
-        given = f"factors {lu.shape} and a right side {np.shape(b)}, trans={trans!r}"
-        raise ValueError(f"lu_solve of {given}: these do not fit")
+        description = f"factors {lu.shape} and a right side {np.shape(b)}, trans={trans!r}"
+        raise ValueError(f"lu_solve of {description}: these do not fit")
     if trans == 0:
         z = solve_triangular(lu, solve_triangular(lu, rows(y, order), lower=True, unit_diagonal=True))
     else:

@@ -55,11 +55,11 @@ def mirrored(names: ByName, functions: Iterable[str] = ()) -> tuple[Any, Any]:
             try:
                 return import_module(f"{names['__name__']}.{name}")
             except ModuleNotFoundError:  # we have no rules for it
-                names[name] = made = types.ModuleType(f"{names['__name__']}.{name}")
-                vars(made).update(zip(("__getattr__", "__dir__"), mirrored(vars(made)), strict=True))
-                return made
-        names[name] = made = for_nodes(found, f"{home}.{name}")
-        return made
+                names[name] = module = types.ModuleType(f"{names['__name__']}.{name}")
+                vars(module).update(zip(("__getattr__", "__dir__"), mirrored(vars(module)), strict=True))
+                return module
+        names[name] = module = for_nodes(found, f"{home}.{name}")
+        return module
 
     OWN[home] = [name for name in functions if name in names]
     for name in OWN[home]:
@@ -71,8 +71,8 @@ def mirrored(names: ByName, functions: Iterable[str] = ()) -> tuple[Any, Any]:
 def with_plain(ours: AnyFunction, theirs: Any, name: str) -> AnyFunction:
     """Our function for nodes, with SciPy's order of arguments; SciPy's for plain arrays."""
     signature = inspect.signature(ours)
-    known = signature.parameters.values()
-    names = None if any([p.kind is p.VAR_KEYWORD for p in known]) else {p.name for p in known}
+    slots = signature.parameters.values()
+    names = None if any([p.kind is p.VAR_KEYWORD for p in slots]) else {p.name for p in slots}
     scipys = functools.cache(lambda: inspect.signature(getattr(theirs(), name)))
 
     @functools.cache
@@ -87,38 +87,38 @@ def with_plain(ours: AnyFunction, theirs: Any, name: str) -> AnyFunction:
             x = args[k] if k < len(args) else options.get(word)
             if not (x is None or type(x) is kind or (kind is bool and np.ndim(x) == 0 and x in (0, 1))):
                 getattr(theirs(), name)(*map(value_of, args), **{key: value_of(v) for key, v in options.items()})
-                said = f"{ours.__module__}.{name} of a node has no derivative with {word}={x!r:.60}"
-                raise NoRuleError(f"{said}: {ADVICE}")
+                message = f"{ours.__module__}.{name} of a node has no derivative with {word}={x!r:.60}"
+                raise NoRuleError(f"{message}: {ADVICE}")
 
     @functools.wraps(ours)
     def run(*args: Any, **options: Any) -> Any:
         if not any([has_node(x) for x in args]) and not any(map(has_node, options.values())):
             return in_ours(getattr(theirs(), name)(*args, **options))
         check_switches(args, options)
-        given = scipys().bind(*args, **options).arguments
-        for p in [p for p in scipys().parameters.values() if p.name in given]:
-            is_unsaid = p.name in HOW or given[p.name] is p.default
+        arguments = scipys().bind(*args, **options).arguments
+        for p in [p for p in scipys().parameters.values() if p.name in arguments]:
+            is_unsaid = p.name in HOW or arguments[p.name] is p.default
             if p.kind is p.VAR_KEYWORD:
-                given |= given.pop(p.name)
-            elif is_unsaid and not has_node(given[p.name]) and p.name not in (names or ()):
-                del given[p.name]
-        if others := [k for k in given if names is not None and k not in names]:
+                arguments |= arguments.pop(p.name)
+            elif is_unsaid and not has_node(arguments[p.name]) and p.name not in (names or ()):
+                del arguments[p.name]
+        if others := [k for k in arguments if names is not None and k not in names]:
             raise without(others)
-        bound = signature.bind(**given)
-        return with_history(ours(*bound.args, **bound.kwargs), given)
+        bound = signature.bind(**arguments)
+        return with_history(ours(*bound.args, **bound.kwargs), arguments)
 
-    def with_history(z: object, given: ByName) -> Any:
+    def with_history(z: object, arguments: ByName) -> Any:
         """The result, if it is made of nodes; else NoRuleError: no gradient would flow to the arguments."""
-        if not isinstance(z, NodeRole) and modes().recording and is_ours(given):
+        if not isinstance(z, NodeRole) and modes().recording and is_ours(arguments):
             parts = [x for x in leaves(z) if np.size(x)]
             if parts and not is_ours(parts):
-                raise without([word for word in given if is_ours([given[word]])])
+                raise without([word for word in arguments if is_ours([arguments[word]])])
         return z
 
     def without(words: list[str]) -> NoRuleError:
         """The error for arguments with which no derivative is known."""
-        said = f"{ours.__module__}.{name} of a node has no derivative with {', '.join(words)}="
-        return NoRuleError(f"{said}: {ADVICE}")
+        message = f"{ours.__module__}.{name} of a node has no derivative with {', '.join(words)}="
+        return NoRuleError(f"{message}: {ADVICE}")
 
     return run
 
@@ -154,8 +154,8 @@ class Methods:
                 return found
             raise NoRuleError(f"{self.path}(...).{name} of a node has no derivative here: {ADVICE}")
         if not (self.args or self.kwds):
-            made = on_nodes(found, f"{self.path}.{name}")
-            self.made[name] = self.made.get(name) or (of_counts(made, found) if name in ("pmf", "logpmf") else made)
+            twin = on_nodes(found, f"{self.path}.{name}")
+            self.made[name] = self.made.get(name) or (of_counts(twin, found) if name in ("pmf", "logpmf") else twin)
             return self.made[name]
 
         def run(*x: Any, **options: Any) -> Any:
@@ -195,11 +195,11 @@ FROZEN = {  # arguments of methods of a distribution with parameters; without, t
 
 def of_counts(method: Any, theirs: Any) -> AnyFunction:
     """The probability of a count. SciPy's is 0 between counts, so counts and loc have no derivative."""
-    known = 1 + getattr(theirs.__self__, "numargs", 99)  # the count and the shape parameters
+    counted = 1 + getattr(theirs.__self__, "numargs", 99)  # the count and the shape parameters
 
     @functools.wraps(method)
     def run(*args: Any, **options: Any) -> Any:
-        if is_ours([*args[:1], *args[known:], *[options.get(word) for word in ("k", "x", "loc")]]):
+        if is_ours([*args[:1], *args[counted:], *[options.get(word) for word in ("k", "x", "loc")]]):
             raise NoRuleError(f"{method.__module__}.{method.__name__}: counts and loc have no derivative: {ADVICE}")
         return method(*args, **options)
 
@@ -210,15 +210,15 @@ def on_nodes(theirs: Any, name: str) -> AnyFunction:
     """SciPy's function, for nodes and arrays: a gradient, or NoRuleError."""
 
     def run(*args: object, **options: object) -> Any:
-        given, named = list(args), options
+        arguments, named = list(args), options
         if modes().recording:
-            given, named = [guarded(x, name) for x in args], {k: guarded(v, name) for k, v in options.items()}
-            if is_ours([*given, named]) and (proved := check_proof(theirs, name, given, named)) != "plain":
-                z = COPIES.find(theirs)(*map(in_copies, given), **{k: in_copies(v) for k, v in named.items()})
+            arguments, named = [guarded(x, name) for x in args], {k: guarded(v, name) for k, v in options.items()}
+            if is_ours([*arguments, named]) and (proved := check_proof(theirs, name, arguments, named)) != "plain":
+                z = COPIES.find(theirs)(*map(in_copies, arguments), **{k: in_copies(v) for k, v in named.items()})
                 if proved == "code":
-                    check_history(z, theirs, name, given, named)
+                    check_history(z, theirs, name, arguments, named)
                 return z
-        return in_ours(theirs(*map(numbers, given), **{k: numbers(v) for k, v in named.items()}))
+        return in_ours(theirs(*map(numbers, arguments), **{k: numbers(v) for k, v in named.items()}))
 
     run.__name__ = run.__qualname__ = name.rpartition(".")[2]
     run.__module__ = "autoflow." + name.rpartition(".")[0]
@@ -260,13 +260,13 @@ def in_ours(x: object) -> Any:
         first, *rest = home.split(".")
         found: Any = getattr(functools.reduce(getattr, rest, import_module(f"autoflow.{first}")), kind.__name__, None)
         is_same = isinstance(found, type) and issubclass(found, kind)
-        made = found if is_same else refusing(kind, f"{home}.{kind.__name__}")
-        if found is None or made.__module__ not in sys.modules:  # pickle would not find it by its name
-            made.__reduce__ = lambda x: (in_ours, (replaced(x, kind, lambda v: v),))
+        twin = found if is_same else refusing(kind, f"{home}.{kind.__name__}")
+        if found is None or twin.__module__ not in sys.modules:  # pickle would not find it by its name
+            twin.__reduce__ = lambda x: (in_ours, (replaced(x, kind, lambda v: v),))
         # It may hold np.asarray; if its class has rules it may hold np itself, which must take nodes then.
-        held: Any = None if "mirrored" in vars(made) else types.ModuleType
-        found = {id(v): COPIES.find(v) for v in attributes(x).values() if callable(v) or type(v) is held}
-        return replaced(x, made, lambda v: found.get(id(v), v))
+        module: Any = None if "mirrored" in vars(twin) else types.ModuleType
+        found = {id(v): COPIES.find(v) for v in attributes(x).values() if callable(v) or type(v) is module}
+        return replaced(x, twin, lambda v: found.get(id(v), v))
     return x
 
 
@@ -281,10 +281,10 @@ def never_lost(kind: type, refused: str = "", prove: bool = False) -> type:
         @functools.wraps(method)
         def run(self: Any, *args: Any, **options: Any) -> Any:
             if not is_ours([self, *args, options]):
-                given = [guarded(numbers(x), kind.__name__) for x in args]
+                guarded_args = [guarded(numbers(x), kind.__name__) for x in args]
                 named = {k: guarded(numbers(v), kind.__name__) for k, v in options.items()}
                 theirs = self if refused else numbers(self)
-                z = (method if refused else getattr(base, name))(theirs, *given, **named)
+                z = (method if refused else getattr(base, name))(theirs, *guarded_args, **named)
                 if refused or not any([hasattr(v, "__dict__") for v in attributes(theirs).values()]):
                     with_attributes(self, attributes(theirs))
                     z = self if z is theirs else in_ours(z)
@@ -355,20 +355,20 @@ IN_CLASSES = "function", "cython_function_or_method", "method_descriptor", "wrap
 def refusing_class(kind: Any, name: str) -> type:
     """A class derived from one of SciPy's that refuses nodes."""
     try:
-        made = never_lost(kind_of_mirrors(type(kind))(kind.__name__, (kind,), {"mirrored": kind}), name)
+        twin = never_lost(kind_of_mirrors(type(kind))(kind.__name__, (kind,), {"mirrored": kind}), name)
     except TypeError:  # it does not allow derived classes
         return kind
 
     def new(cls: type, *args: object, **options: object) -> Any:
         """With nodes, an object of the copied class, whose methods are proved; a class may also choose another."""
         chooses = type(kind.__new__) is types.FunctionType
-        if cls is made and (chooses or (bodies.is_in_python(kind) and modes().recording and is_ours([args, options]))):
+        if cls is twin and (chooses or (bodies.is_in_python(kind) and modes().recording and is_ours([args, options]))):
             z = on_nodes(kind, name)(*args, **options)
             return replaced(z, proved_methods(type(z)), lambda v: v) if is_copy(z) else z
         return object.__new__(cls) if kind.__new__ is object.__new__ else kind.__new__(cls, *args, **options)
 
-    made.__new__ = new  # type: ignore[assignment,method-assign]
-    return made
+    twin.__new__ = new  # type: ignore[assignment,method-assign]
+    return twin
 
 
 refusing: Any = functools.cache(refusing_class)  # one for each class

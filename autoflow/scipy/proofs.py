@@ -50,8 +50,8 @@ def check_proof(theirs: object, name: str, args: Any, options: Any) -> str:
     """Raise NoRuleError if a copy of the function may not be used: found once for each kind of arguments. "plain" if
     the result has no floating-point numbers, and so no derivative to lose; "flat" if it does not change here, but may
     do so elsewhere: that is checked in each call."""
-    if said := remedy(name, *args[1:2] or [options.get("lmbda")]):
-        raise NoRuleError(f"{name} of a node has no derivative here: {said}")
+    if advice := remedy(name, *args[1:2] or [options.get("lmbda")]):
+        raise NoRuleError(f"{name} of a node has no derivative here: {advice}")
     key = name, tuple(map(kind, args)), tuple([(k, kind(v)) for k, v in options.items()])
     if PROVED.get(key, "flat") == "flat":
         if len(PROVED) > MANY:
@@ -126,8 +126,8 @@ def prove(theirs: object, name: str, args: Any, options: Any) -> str:
 
     def call(f: Any, wrap: Callable[[Any], Any]) -> list[Any]:
         change = numbers if f is theirs else in_copies
-        given = [change(example(x, wrap)) for x in args]
-        return list(leaves(f(*given, **{k: change(example(v, wrap)) for k, v in options.items()}), "fciub"))
+        arguments = [change(example(x, wrap)) for x in args]
+        return list(leaves(f(*arguments, **{k: change(example(v, wrap)) for k, v in options.items()}), "fciub"))
 
     def variable(x: object) -> Any:
         inputs.append(Variable(x))

@@ -180,8 +180,8 @@ def count_threads() -> int:
     child = sys.modules.get("multiprocessing.process")
     if IS_ALONE[0] or (child is not None and child.parent_process() is not None):
         return 1
-    wanted = [os.environ.get(name, "") for name in NUMBERS_OF_THREADS]
-    usual = min([cores(), *[int(text) for text in wanted if text.isdigit() and int(text)]])
+    settings = [os.environ.get(name, "") for name in NUMBERS_OF_THREADS]
+    usual = min([cores(), *[int(text) for text in settings if text.isdigit() and int(text)]])
     libraries = matrix_libraries(limits) if (limits := sys.modules.get("threadpoolctl")) else ()
     allowed = min([usual, *[library.num_threads or usual for library in libraries]])
     return allowed if allowed < usual else modes().threads or usual

@@ -158,8 +158,8 @@ class Copies(dict[int, Any]):
         if home_of(x).partition(".")[0] != "numpy":
             return
         if isinstance(x, ModuleType):
-            self[id(x)] = made = ModuleType(x.__name__)
-            vars(made).update({name: self.get(id(value), value) for name, value in vars(x).items()})
+            self[id(x)] = module = ModuleType(x.__name__)
+            vars(module).update({name: self.get(id(value), value) for name, value in vars(x).items()})
         elif isinstance(x, FunctionType):
             space: ByName = {"__builtins__": builtins, "__name__": __name__}
             self.add_function(x, space)
@@ -197,27 +197,27 @@ def run_own(*functions: Any, sequences: str = "", untouched: str = "", written: 
         like those that are not.
     """
     for function in functions:
-        made = with_copies(function._implementation, written.split())
-        composed(function, sequences=sequences, untouched=untouched)(made)
+        copied = with_copies(function._implementation, written.split())
+        composed(function, sequences=sequences, untouched=untouched)(copied)
         OWN.add(function)
 
 
 def with_copies(theirs: AnyFunction, written: Sequence[str] = ()) -> AnyFunction:
     """The copy, which is made at the first call."""
-    made: list[AnyFunction] = []
+    cache: list[AnyFunction] = []
     kind = inspect.signature(theirs)
 
     @functools.wraps(theirs)
     def run(*args: Any, **options: Any) -> Any:
-        if not made:
-            made.append(COPIES.find(theirs))
+        if not cache:
+            cache.append(COPIES.find(theirs))
         before = ARGUMENTS.set((*args, *options.values()) if options else args)
         try:
             if written and (x := place()) is not None:
-                given = kind.bind(*args, **options).arguments
-                plain = [k for k in written if given.get(k) is not None and not kept_in(given[k])]
-                return made[0](**given | {k: written_like(x, given[k]) for k in plain})
-            return made[0](*args, **options)
+                arguments = kind.bind(*args, **options).arguments
+                plain = [k for k in written if arguments.get(k) is not None and not kept_in(arguments[k])]
+                return cache[0](**arguments | {k: written_like(x, arguments[k]) for k in plain})
+            return cache[0](*args, **options)
         finally:
             ARGUMENTS.reset(before)
 

@@ -60,8 +60,8 @@ def flat_at_infinity(slope: AnyFunction) -> AnyFunction:
     @functools.wraps(slope)
     def run(*xs: Array, **options: object) -> Array:
         edge = functools.reduce(np.logical_or, [np.isinf(numbers_of(x)) for x in xs])
-        kept = [x if isinstance(x, (int, float)) and math.isfinite(x) else np.where(edge, 0.5, x) for x in xs]
-        return np.where(edge, 0, slope(*kept, **options))
+        finite = [x if isinstance(x, (int, float)) and math.isfinite(x) else np.where(edge, 0.5, x) for x in xs]
+        return np.where(edge, 0, slope(*finite, **options))
 
     return run
 
@@ -82,8 +82,8 @@ def with_parameters(
     latex = latex or rf"{label}_{{${', $'.join(names[operands:])}}}\left(${names[0]}\right)"
     order = order or (*range(operands, len(names)), *range(operands))
 
-    def compute(*given: Array, **named: Array) -> Array:
-        values = (*given, *[named[word] for word in names[len(given) :]])
+    def compute(*args: Array, **named: Array) -> Array:
+        values = (*args, *[named[word] for word in names[len(args) :]])
         z = ufunc(*[values[place] for place in order])
         return z if part is None else z[part]
 

@@ -215,8 +215,8 @@ def to_last(x: Array, axis: Axis) -> Array:
     (3, 8)
     """
     gone = axes_of(axis if x.ndim else None, x.ndim)
-    kept = tuple([a for a in range(x.ndim) if a not in gone])
-    return x.transpose(kept + gone).reshape((*[x.shape[a] for a in kept], count_along(x.shape, axis)))
+    remaining = tuple([a for a in range(x.ndim) if a not in gone])
+    return x.transpose(remaining + gone).reshape((*[x.shape[a] for a in remaining], count_along(x.shape, axis)))
 
 
 def from_last(y: Array, shape: tuple[int, ...], axis: Axis) -> Array:

@@ -116,7 +116,7 @@ class Rule(Kind):
         n = len(args)
         if not options and self.required <= n <= len(self.names):
             return args if n == len(self.names) else (*args, *self.defaults[n:])
-        given = [*args, *self.defaults[n:]]
+        values = [*args, *self.defaults[n:]]
         wrong = [] if n <= len(self.names) else [f"{n} positional arguments"]
         for name, value in () if wrong else options.items():
             if value is NOT_GIVEN:  # what NumPy's own functions pass for "not given"
@@ -127,16 +127,16 @@ class Rule(Kind):
             elif value is self.defaults[place] is None and name in NEVER_NONE:  # NumPy takes where=None for False
                 wrong.append(f"{name}=None")
             else:
-                given[place] = value
+                values[place] = value
         if not wrong:
-            wrong = [name for name, value in zip(self.names, given, strict=True) if value is MISSING]
+            wrong = [name for name, value in zip(self.names, values, strict=True) if value is MISSING]
         if wrong:
-            meant = [f"{advice[0].upper()}{advice[1:]}. " for w in wrong if (advice := advise(w[:-1]))]
+            hints = [f"{advice[0].upper()}{advice[1:]}. " for w in wrong if (advice := advise(w[:-1]))]
             raise NoRuleError(
                 f"{self.name} of a node is differentiated as {self.signature()}; not with {', '.join(wrong)}. "
-                f"{''.join(meant)}Write it without, or leave the graph on purpose with x.value."
+                f"{''.join(hints)}Write it without, or leave the graph on purpose with x.value."
             )
-        return tuple(given)
+        return tuple(values)
 
     def _place(self, name: str) -> int | None:
         """Where the argument of that name stands: by the row's names or by NumPy's own (``a`` for ``x``)."""
@@ -192,8 +192,8 @@ class Rule(Kind):
         assert self.residual is not None  # noqa: S101
         saved, pairs = (*values, result), zip(self.residual.values(), flows, strict=True)
         call = in_blocks if self.is_numpys_elementwise else operator.call
-        kept = [None if flowing is None else call(find, *saved[: find.__code__.co_argcount]) for find, flowing in pairs]
-        return [*values, *kept]
+        more = [None if flowing is None else call(find, *saved[: find.__code__.co_argcount]) for find, flowing in pairs]
+        return [*values, *more]
 
     def _variant(self) -> Rule:
         """A copy of the row, to be changed; names are counted together."""
@@ -411,16 +411,16 @@ def primitive(compute: F) -> F:
                     return z
         return compute(*args, **options)
 
-    made: Any = function
-    made.compute = compute
-    return made
+    marked: Any = function
+    marked.compute = compute
+    return marked
 
 
 def kernel(compute: F) -> F:
     """A :func:`primitive` that ends in C, not in NumPy's functions: in a program it is one call."""
-    made: Any = primitive(compute)
-    made.compute = made  # so that it also asks arrays that record a program
-    return made
+    marked: Any = primitive(compute)
+    marked.compute = marked  # so that it also asks arrays that record a program
+    return marked
 
 
 @dataclass(frozen=True, slots=True)

@@ -277,11 +277,11 @@ class Shapes(tuple[tuple[int, ...], ...]):
 
     def ends(self, axis: int | None) -> list[int]:
         """0, and where each array ends along ``axis``; if that is None, each is flattened."""
-        known: dict[int | None, list[int]] = self.__dict__.setdefault("known", {})
-        if axis not in known:  # once for all arrays: adding them up again for each is quadratic
+        cache: dict[int | None, list[int]] = self.__dict__.setdefault("known", {})
+        if axis not in cache:  # once for all arrays: adding them up again for each is quadratic
             lengths = [math.prod(shape) if axis is None else shape[axis] for shape in self]
-            known[axis] = [0, *itertools.accumulate(lengths)]
-        return known[axis]
+            cache[axis] = [0, *itertools.accumulate(lengths)]
+        return cache[axis]
 
 
 def sequence_values(words: Needs, n: int) -> Callable[[Values], list[Any]]:

@@ -132,8 +132,8 @@ def known_counts(memory: Any, f: Any, args: Any, options: Any) -> set[tuple[int,
         return None
     try:
         if cells:  # an empty loop would take as long as one object
-            for cell, held in cells:
-                if type(cell.cell_contents) is not held:
+            for cell, content in cells:
+                if type(cell.cell_contents) is not content:
                     return None
         if named:
             objects, entries, others = named
@@ -180,15 +180,15 @@ class Trace:
             check_function(f)
         self.function = f
         self.many = isinstance(argnum, tuple)
-        wanted = argnum if isinstance(argnum, tuple) else (argnum,)
+        slots = argnum if isinstance(argnum, tuple) else (argnum,)
         n = len(args)
-        places: list[Any] = [k if type(k) is int and 0 <= k < n else find_argument(f, k, args, options) for k in wanted]
+        places: list[Any] = [k if type(k) is int and 0 <= k < n else find_argument(f, k, args, options) for k in slots]
         originals = [args[p] if type(p) is int else options[p] if p in options else default(f, p) for p in places]
         if len(set(places)) < len(places):
             raise TypeError(f"argnum={argnum!r} names an argument twice")
-        given = [*pytree.tree_leaves(originals), *also]
+        values = [*pytree.tree_leaves(originals), *also]
         switches = modes()
-        self.nested = switches.recording and (switches.depth > 0 or have_history(given))
+        self.nested = switches.recording and (switches.depth > 0 or have_history(values))
 
         def run() -> Any:
             first = now()  # all that depends on our leaves is made later
@@ -457,9 +457,9 @@ def find_argument(f: AnyFunction, k: Any, args: Values, options: ByName) -> Any:
         return positional.index(name)
     if any([p.name == name and p.default is not p.empty and p.kind is not p.POSITIONAL_ONLY for p in parameters]):
         return name
-    given = ", ".join([*positional[: len(args)], *[str(i) for i in range(len(positional), len(args))], *options])
+    names = ", ".join([*positional[: len(args)], *[str(i) for i in range(len(positional), len(args))], *options])
     called = getattr(f, "__name__", "the function")
-    raise TypeError(f"{called} was called without the argument {k!r} that it is differentiated for; given: {given}")
+    raise TypeError(f"{called} was called without the argument {k!r} that it is differentiated for; given: {names}")
 
 
 def parameters_of(f: AnyFunction) -> list[inspect.Parameter]:

@@ -192,11 +192,11 @@ def pushes_of(rule: Rule, is_complex: bool = False) -> Pushes:
 
     ``is_complex``: with complex numbers. A row that is not analytic (abs, angle) has no diagonal J then.
     """
-    known = _COMPLEX if is_complex and not rule.holomorphic else PUSHES
-    found = known.get(rule)
+    pushes = _COMPLEX if is_complex and not rule.holomorphic else PUSHES
+    found = pushes.get(rule)
     if found is None or found.vjps is not rule.vjps:
-        found = known[rule] = Pushes(rule)
-        if known is _COMPLEX and (rule.elementwise or rule in DIAGONAL):
+        found = pushes[rule] = Pushes(rule)
+        if pushes is _COMPLEX and (rule.elementwise or rule in DIAGONAL):
             found.each = [linear_push(rule, 0) if rule is CONJUGATE else None] * rule.operands
     return found
 
@@ -359,28 +359,28 @@ class ForwardPass:
         self.ends.update(dict.fromkeys(self.targets))
         self.still: dict[tuple[bool, ...], Still] = {}
 
-    def __call__(self, given: Moved, nested: bool | None = None) -> list[Array | None]:
+    def __call__(self, tangents: Moved, nested: bool | None = None) -> list[Array | None]:
         """The tangents of the results, given one for each leaf of the trace; None is a tangent that is zero."""
         nested = self.trace.nested if nested is None else nested
         if modes().anomaly or modes().safe_masking:  # they watch passes back
-            return [transposed_graph(self.trace, z, given, nested) for z in self.roots]
+            return [transposed_graph(self.trace, z, tangents, nested) for z in self.roots]
 
-        def pushed(given: Moved, nested: bool, still: Still | None, is_marking: bool = False) -> list[Array | None]:
-            moving = {record: t for record, t in zip(self.trace.records, given, strict=True) if t is not None}
+        def pushed(tangents: Moved, nested: bool, still: Still | None, is_marking: bool = False) -> list[Array | None]:
+            moving = {record: t for record, t in zip(self.trace.records, tangents, strict=True) if t is not None}
             if nested or is_marking or modes().autocast is not None:
                 run = switched(recording=nested, autocast=None)
                 return run.call(quietly, self.run, moving, nested, still, is_marking)
             return quietly(self.run, moving, nested, still)
 
-        moved = tuple([t is not None for t in given])
-        found = pushed(given, nested, self.still.get(moved))
+        moved = tuple([t is not None for t in tangents])
+        found = pushed(tangents, nested, self.still.get(moved))
         # A GPU would have to be asked.
         if moved not in self.still and any([t is not None and is_numpys(t) and may_have_nan(t) for t in found]):
             still = self.still[moved] = {}
-            pairs = zip(given, self.trace.leaves, strict=True)
+            pairs = zip(tangents, self.trace.leaves, strict=True)
             whole = [t if t is None else np.full_like(value_of(x), infinity(x.dtype)) for t, x in pairs]
             pushed(whole, False, still, is_marking=True)
-            found = pushed(given, nested, still) if still else found
+            found = pushed(tangents, nested, still) if still else found
         return found
 
     def run(self, tangents: ByRecord, nested: bool, still: Still | None, is_marking: bool = False) -> list[Any]:

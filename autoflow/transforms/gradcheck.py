@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arrays import brought, to_cpu
+from ..arrays import to_cpu, to_library
 from ..backends.registry import array_type
 from ..base import pytree
 from ..base.columns import aligned
@@ -69,11 +69,11 @@ class Point:
     def weights(self) -> list[Array]:
         """Fixed numbers between 0.5 and 1.5, no two alike, of either sign; for complex results complex ones."""
         rng = np.random.default_rng(20)
-        made = []
+        weights = []
         for z in self.start:
             w = rng.uniform(0.5, 1.5, z.shape) * rng.choice([-1.0, 1.0], z.shape)
-            made.append(w + 1j * rng.uniform(0.5, 1.5, z.shape) if z.dtype.kind == "c" else w)
-        return made
+            weights.append(w + 1j * rng.uniform(0.5, 1.5, z.shape) if z.dtype.kind == "c" else w)
+        return weights
 
     @property
     def weight(self) -> float:
@@ -139,8 +139,8 @@ class Direction:
     def rise(self, step: float) -> tuple[float, float]:
         """The step as it was made, rounded, and how much L has grown."""
         moved = shift_entry(self.point, self.k, self.place, self.unit * step)
-        made = ((self.x + self.unit * step) - self.x) / self.unit
-        return float(np.real(made)), self.point.difference(moved)
+        shift = ((self.x + self.unit * step) - self.x) / self.unit
+        return float(np.real(shift)), self.point.difference(moved)
 
     def slopes(self, h: float) -> Slopes:
         """The slopes for a step h."""
@@ -188,11 +188,11 @@ class Direction:
         Half of the interval is left at each turn, that in which the slope changes most. By curvature it changes less
         and less, at a kink by the same amount, and more and more at a jump or a pole.
         """
-        center, bends, known = 0.0, list[float](), dict[float, tuple[float, float]]()
+        center, bends, slopes = 0.0, list[float](), dict[float, tuple[float, float]]()
         while h >= self.visible and len(bends) < 30:
             steps = [center + t * h for t in (-1.0, -0.5, 0.0, 0.5, 1.0)]
-            known |= {t: self.rise(t) if t else (0.0, 0.0) for t in steps if t not in known}
-            x, z = np.array([known[t] for t in steps]).T
+            slopes |= {t: self.rise(t) if t else (0.0, 0.0) for t in steps if t not in slopes}
+            x, z = np.array([slopes[t] for t in steps]).T
             changes = np.abs(np.diff(np.diff(z) / np.diff(x)))
             j = int(np.argmax(changes))
             if not 2e-14 * self.biggest / h < 0.1 * changes[j]:  # false for NaN
@@ -204,12 +204,12 @@ class Direction:
 
     def note_kink(self, place: float, at: Slopes, finer: Slopes, report: Report) -> None:
         """Add to the report that there is a kink."""
-        shown = finer if abs(place) <= finer.h else at
-        left, right = [f"{x / self.point.weight:.4g}" for x in (shown.behind, shown.ahead)]
+        better = finer if abs(place) <= finer.h else at
+        left, right = [f"{x / self.point.weight:.4g}" for x in (better.behind, better.ahead)]
         report.found.append(
             f"a kink at {self.where}: the slope is {left} to the left and {right} to the right, so there is no "
             f"derivative. Check elsewhere."
-            if shown is finer else
+            if better is finer else
             f"a kink within {at.h:.1g} of {self.where}: the slopes there are {left} and {right}. Check elsewhere, or "
             f"with a smaller eps."
         )  # fmt: skip
@@ -397,11 +397,11 @@ def check(
         raise ValueError(f"order={order} checks nothing: it is 1, or 2 for the derivatives of the gradient as well")
     report = Report(getattr(f, "__name__", type(f).__name__))
     names = _input_names(f, inputs)
-    given = pytree.tree_leaves(inputs)
-    checked = [k for k, x in enumerate(given) if pytree.is_number(x) and as_array(x).dtype.kind in "fc"]
+    values = pytree.tree_leaves(inputs)
+    checked = [k for k, x in enumerate(values) if pytree.is_number(x) and as_array(x).dtype.kind in "fc"]
     if not checked:
         raise TypeError("there is nothing to check: give floats or float64 arrays")
-    libraries = [array_type(x) for x in given]
+    libraries = [array_type(x) for x in values]
     leaves = pytree.tree_leaves(to_cpu(inputs))
     copies = [np.array(value_of(x)) if k in checked else x for k, x in enumerate(leaves)]
     report.found += problems_of_inputs(leaves, names, checked)
@@ -411,9 +411,9 @@ def check(
     def flat(*leaves: Any) -> Any:
         """The numbers that ``f`` returns, as a function of the leaves that are checked. On another device it computes
         there: moving arrays is differentiable, so everything else here needs only NumPy."""
-        given = dict(zip(checked, leaves, strict=True))
-        everything = [given.get(k, x) for k, x in enumerate(copies)]
-        z = to_cpu(f(*pytree.tree_unflatten(inputs, map(brought, everything, libraries))))
+        by_name = dict(zip(checked, leaves, strict=True))
+        everything = [by_name.get(k, x) for k, x in enumerate(copies)]
+        z = to_cpu(f(*pytree.tree_unflatten(inputs, map(to_library, everything, libraries))))
         return [part for part in pytree.tree_leaves(z) if pytree.is_number(part)]
 
     step, start = 6e-6 if eps is None else eps, now()

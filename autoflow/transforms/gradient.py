@@ -209,14 +209,14 @@ def gradients(root: Any, nodes: Any = None, seed: Any = None, *, create_graph: b
         tell_of_constants(gradient_target(root), pairs)
         leaves = sorted([(x, g) for x, g in pairs if isinstance(x, VariableRole)], key=lambda pair: pair[0].number)
         return Gradients([(x, _user_gradient(x, g, create_graph)) for x, g in leaves])
-    wanted = [nodes] if isinstance(nodes, NodeRole) else pytree.tree_leaves(nodes)
-    for x in wanted:
+    targets = [nodes] if isinstance(nodes, NodeRole) else pytree.tree_leaves(nodes)
+    for x in targets:
         if gradient_target(x) is None:
             raise lost(f"{_name_of(x)} has no gradient", explain(x) or "it is a Constant, or no node")
-    found = _find_gradients(root, [gradient_target(x) for x in wanted], seed, create_graph)
-    if wanted and not found:
-        raise lost(f"{_name_of(root)} was computed from none of {', '.join([x.name for x in wanted])}")
-    return Gradients([(x, _user_gradient(x, found.get(id(gradient_target(x))), create_graph)) for x in wanted])
+    found = _find_gradients(root, [gradient_target(x) for x in targets], seed, create_graph)
+    if targets and not found:
+        raise lost(f"{_name_of(root)} was computed from none of {', '.join([x.name for x in targets])}")
+    return Gradients([(x, _user_gradient(x, found.get(id(gradient_target(x))), create_graph)) for x in targets])
 
 
 def _find_gradients(root: object, records: list[Holder], seed: Array, create_graph: bool) -> dict[int, Array]:

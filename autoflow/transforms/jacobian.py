@@ -181,8 +181,8 @@ def of_output(trace: Trace, z: Array, mode: str, holomorphic: bool) -> list[Arra
     """The Jacobian of one result for each leaf."""
     if not trace.reaches(z):
         dtype = np.result_type(value_of(z))
-        kept = dtype if mode == "forward" and dtype.kind in "fc" else None
-        return [np.zeros_like(value_of(x), kept, shape=np.shape(z) + x.shape) for x in trace.leaves]
+        dtype_kept = dtype if mode == "forward" and dtype.kind in "fc" else None
+        return [np.zeros_like(value_of(x), dtype_kept, shape=np.shape(z) + x.shape) for x in trace.leaves]
     forward = mode == "forward" or (mode == "auto" and z.size > sum([x.size for x in trace.leaves]))
     complex_x = any([x.dtype.kind == "c" for x in trace.leaves])
     complex_z = z.dtype.kind == "c"
@@ -413,8 +413,8 @@ def colours(pattern: Any, turned: Any) -> Array:
         columns = pattern.indices[pattern.indptr[row] : pattern.indptr[row + 1]]
         ends = [turned.indices[turned.indptr[c] : turned.indptr[c + 1]] for c in columns.tolist()]
         near = colour[np.concatenate(ends)] if ends else colour[:0]
-        taken = set(near.tolist())
-        colour[row] = next(c for c in range(n) if c not in taken)
+        used = set(near.tolist())
+        colour[row] = next(c for c in range(n) if c not in used)
     return colour
 
 

@@ -149,8 +149,8 @@ class Watch:
             self.tool = next((tool for tool in TOOLS if python.get_tool(tool) is None), None)
             if self.tool is None:
                 self.give_back()
-                said = f"other tools have the places {TOOLS} of sys.monitoring, so what SciPy loses is not noticed"
-                warnings.warn(said, RuntimeWarning, stacklevel=2)
+                message = f"other tools have the places {TOOLS} of sys.monitoring, so what SciPy loses is not noticed"
+                warnings.warn(message, RuntimeWarning, stacklevel=2)
             else:
                 python.use_tool_id(self.tool, PACKAGE)
                 python.register_callback(self.tool, python.events.PY_START, self.begin)
@@ -170,20 +170,20 @@ class Watch:
 
     def look_at(self, frame: types.FrameType) -> None:
         """The same of a call that is not made by a watched package itself."""
-        switches, held = modes(), [(name, x) for name, value in arguments_of(frame) for x in held_in(value)]
-        if not held or not switches.recording or switches.depth or switches.shadow:
+        switches, arguments = modes(), [(name, x) for name, value in arguments_of(frame) for x in held_in(value)]
+        if not arguments or not switches.recording or switches.depth or switches.shadow:
             return
         if self.call_around(frame.f_back) is None:
             module, name = name_of(frame)
             if not is_listed(module, switches.watched) or only_numbers(module, name):
                 return
             starts = STARTS | MORE_STARTS if is_listed(module, [SEARCHES]) and name not in EQUATIONS else STARTS
-            begin = {gradient_target(x) for name, x in held if name in starts}
-            held = [(name, x) for name, x in held if name not in starts]
-            given = [name for name, x in held if isinstance(x, NodeRole)]
-            frame.f_locals[CALL] = WatchedCall(given, begin, now(), *call_to_repeat(frame))
+            begin = {gradient_target(x) for name, x in arguments if name in starts}
+            arguments = [(name, x) for name, x in arguments if name not in starts]
+            names = [name for name, x in arguments if isinstance(x, NodeRole)]
+            frame.f_locals[CALL] = WatchedCall(names, begin, now(), *call_to_repeat(frame))
             self.ask(frame.f_code, python.events.PY_START | python.events.PY_RETURN)
-            for _, x in held:
+            for _, x in arguments:
                 if not isinstance(x, NodeRole) and id(code := x.__code__) not in self.codes:
                     self.given.add(id(code))
                     self.ask(code, python.events.PY_RETURN)
@@ -224,14 +224,14 @@ def call_to_repeat(frame: types.FrameType) -> tuple[AnyFunction, list[Any], ByNa
     code, values = frame.f_code, frame.f_locals
     n, m = code.co_argcount, code.co_argcount + code.co_kwonlyargcount
     names = WATCH.codes[id(code)][1]
-    held = tuple([types.CellType(values[name]) for name in code.co_freevars])
+    cells = tuple([types.CellType(values[name]) for name in code.co_freevars])
     args, options = [values[name] for name in names[:n]], {name: values[name] for name in names[n:m]}
     for more in [values[name] for name in names[m:]]:
         if type(more) is tuple:
             args += more
         else:
             options |= more
-    return types.FunctionType(code, frame.f_globals, code.co_name, None, held), args, options
+    return types.FunctionType(code, frame.f_globals, code.co_name, None, cells), args, options
 
 
 def arguments_of(frame: types.FrameType) -> list[tuple[str, Any]]:
@@ -251,8 +251,8 @@ def depends_on_older(nodes: list[Any], call: WatchedCall, values: ByName, names:
 
 def wrapped_in(frame: types.FrameType) -> Any:
     """The function around which the one that runs in a frame is the wrapper of a decorator; None of others."""
-    held = [frame.f_locals.get(name) for name in frame.f_code.co_freevars]
-    return next((f for f in held if isinstance(f, types.FunctionType) and "<" not in f.__qualname__), None)
+    values = [frame.f_locals.get(name) for name in frame.f_code.co_freevars]
+    return next((f for f in values if isinstance(f, types.FunctionType) and "<" not in f.__qualname__), None)
 
 
 def name_of(frame: types.FrameType) -> tuple[str, str]:

@@ -152,8 +152,8 @@ def proofs_of(f: Any, place: Any = None, memory: list[Any] | None = None) -> Pro
     beside: Any = None
     code = f.__code__ if type(f) is types.FunctionType else None
     cells = (code and f.__closure__) or ()
-    held, holder = [*map(cell_value, cells)], f
-    marks = [*map(mark_of, held)]
+    contents, holder = [*map(cell_value, cells)], f
+    marks = [*map(mark_of, contents)]
     if code:
         # It is made anew at each call in many a program: its code stays, and most often what its closure decides.
         if not (None in marks or f.__defaults__ or f.__kwdefaults__ or vars(f)):
@@ -161,16 +161,16 @@ def proofs_of(f: Any, place: Any = None, memory: list[Any] | None = None) -> Pro
     elif type(f) is types.MethodType:
         holder, beside, code = f.__self__, f.__func__, getattr(f, "__code__", None)
     key = id(holder), id(beside), id(code)
-    known, _, marked, notes, proofs = PROVED.get(key, UNKNOWN)
-    if known() is holder and marked == marks and is_unchanged(notes):
-        kinds, proofs = [*map(type, held)], proofs.get(place) or proofs.setdefault(place, Proofs())
+    proved, _, marked, notes, proofs = PROVED.get(key, UNKNOWN)
+    if proved() is holder and marked == marks and is_unchanged(notes):
+        kinds, proofs = [*map(type, contents)], proofs.get(place) or proofs.setdefault(place, Proofs())
         if memory is not None and code is not None and (marks == kinds or holder is f):
             memory[:] = code, [*zip(cells, kinds, strict=True)], notes and group_notes(notes), proofs, *[None] * 4
         return proofs
     codes = held_codes(f, notes := [])
-    for kept in (OF_CODE, PROVED):
-        if len(kept) > MOST:
-            kept.clear()
+    for table in (OF_CODE, PROVED):
+        if len(table) > MOST:
+            table.clear()
     parts = tuple([x if type(x) in (str, bytes, int) else id(x) for x in codes])
     _, proofs = OF_CODE.setdefault(parts, (codes, Proofs()))
     forget = PROVED.pop
@@ -236,7 +236,7 @@ def held_codes(f: Any, notes: list[Note]) -> Values:
     found: list[Any] = []
     methods: list[tuple[Any, Any]] = []  # of classes: what would be added to ``notes``, and the function
     called = [f] if type(f) is types.FunctionType else []
-    queue, seen = [f], {id(f): 0}
+    queue, depth_of = [f], {id(f): 0}
     for x in queue:
         before = len(notes)
         found.append(code_of(x))
@@ -253,10 +253,10 @@ def held_codes(f: Any, notes: list[Note]) -> Values:
                 called.append(v)
             if type(v) in WORDS:
                 found.append(v)
-            elif id(v) in seen:  # which of those that it names is there
-                found.append(seen[id(v)])
+            elif id(v) in depth_of:  # which of those that it names is there
+                found.append(depth_of[id(v)])
             elif decides(v) and not isinstance(v, NodeRole):
-                seen[id(v)] = len(queue)
+                depth_of[id(v)] = len(queue)
                 queue.append(v)
             elif not isinstance(v, SINGLE):  # arrays of some classes read nodes in a way of their own
                 found.append(type(v))
@@ -323,8 +323,8 @@ def places_in(x: Any) -> list[tuple[Callable[[Any], Any], Any]]:
     """Where functions may be in an object: how to read, and where."""
     kind = type(x)
     if kind is types.FunctionType:
-        given = [*(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values()]
-        decide = any([decides(v) or not isinstance(v, SINGLE) for v in given])
+        defaults = [*(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values()]
+        decide = any([decides(v) or not isinstance(v, SINGLE) for v in defaults])
         places: list[Any] = [(value_at, (reference(x), name)) for name in ("__defaults__", "__kwdefaults__") if decide]
         places += [(cell_value, cell) for cell in x.__closure__ or ()]
         if is_users(x):
@@ -573,9 +573,9 @@ def keeps_history(found: list[Any], f: Any, args: Sequence[Any], options: ByName
         def run() -> Any:
             if first:
                 return first.pop()
-            g, given, named = with_shadows((f, list(args), options), {})
-            result = g(*given, **named)
-            return ([*leaves(given[0] if given and result is None else result)],)
+            g, shadowed, named = with_shadows((f, list(args), options), {})
+            result = g(*shadowed, **named)
+            return ([*leaves(shadowed[0] if shadowed and result is None else result)],)
 
         try:
             Proof(run, f, True, args, options).run_and_look()
@@ -599,22 +599,22 @@ def check_captured(found: Any, f: Any, args: Sequence[Any], options: ByName) -> 
         )
 
 
-def with_shadows(tree: Any, made: dict[int, Any]) -> Any:
+def with_shadows(tree: Any, shadows: dict[int, Any]) -> Any:
     """The same with other numbers in the memory of nodes: in lists, tuples and dicts, and where the user's functions
     find them. ``made``: these functions so far, by their ids."""
 
     def of_leaf(x: Any) -> Any:
         if not isinstance(x, types.FunctionType) or not is_users(x):
             return np.positive(x) if gradient_target(x) is not None else x
-        if id(x) not in made:
+        if id(x) not in shadows:
             scope, cells = dict(x.__globals__), tuple([types.CellType() for _ in x.__closure__ or ()])
-            made[id(x)] = f = types.FunctionType(x.__code__, scope, x.__name__, x.__defaults__, cells)
+            shadows[id(x)] = f = types.FunctionType(x.__code__, scope, x.__name__, x.__defaults__, cells)
             f.__kwdefaults__ = x.__kwdefaults__
-            scope |= {name: with_shadows(scope[name], made) for name in names_in(x.__code__) & scope.keys()}
+            scope |= {name: with_shadows(scope[name], shadows) for name in names_in(x.__code__) & scope.keys()}
             for new, old in zip(cells, x.__closure__ or (), strict=True):
                 if (value := cell_value(old)) is not MISSING:
-                    new.cell_contents = with_shadows(value, made)
-        return made[id(x)]
+                    new.cell_contents = with_shadows(value, shadows)
+        return shadows[id(x)]
 
     return pytree.tree_map(of_leaf, tree)
 
@@ -652,8 +652,8 @@ def is_reordered(*runs: Operations) -> bool:
     come in another one each time, which changes the last bits of their sum."""
 
     def outside(run: Operations) -> Counter[object]:
-        given = [(record.rule.name, zip_longest(read, record.parents)) for record, read in run]  # with options
-        return Counter([(name, x) for name, pairs in given for x, parent in pairs if not isinstance(parent, Record)])
+        reads = [(record.rule.name, zip_longest(read, record.parents)) for record, read in run]  # with options
+        return Counter([(name, x) for name, pairs in reads for x, parent in pairs if not isinstance(parent, Record)])
 
     return outside(runs[0]) == outside(runs[1])
 

@@ -77,10 +77,10 @@ def jvp(f: AnyFunction, primals: Any, tangents: Any, *, allow_unused: bool = Fal
     (15.0, 5.0)
     """
     args, directions = in_tuples(primals, tangents)
-    given = pytree.tree_leaves(directions)
-    trace = Trace(f, tuple(range(len(args))), args, {}, given, unused=allow_unused, forward=ForwardPass)
-    shown, push = match_leaves(directions, tuple(trace.arguments), "tangent", "primal"), trace.push
-    found = push(shown)
+    leaves = pytree.tree_leaves(directions)
+    trace = Trace(f, tuple(range(len(args))), args, {}, leaves, unused=allow_unused, forward=ForwardPass)
+    matched, push = match_leaves(directions, tuple(trace.arguments), "tangent", "primal"), trace.push
+    found = push(matched)
     if all([t is None for t in found]):
         trace.checked_reach(push.roots, allow_unused)
     return trace.detach_results(trace.z), tangents_of_results(trace, found, trace.nested)
@@ -106,9 +106,9 @@ def linearize(f: AnyFunction, *primals: Any, allow_unused: bool = False) -> tupl
     trace.checked_reach(push.roots, allow_unused)
 
     def pushforward(*tangents: Any) -> Any:
-        shown = match_leaves(tangents, tuple(trace.arguments), "tangent", "primal")
-        nested = is_differentiated(trace, shown)
-        return tangents_of_results(trace, push(shown, nested), nested)
+        matched = match_leaves(tangents, tuple(trace.arguments), "tangent", "primal")
+        nested = is_differentiated(trace, matched)
+        return tangents_of_results(trace, push(matched, nested), nested)
 
     return trace.detach_results(trace.z), pushforward
 
@@ -225,20 +225,20 @@ def fits(g: Array, x: Array) -> bool:
     return type(g) is np.ndarray and type(x) in PLAIN_NODES and g.dtype is x.dtype and g.shape == x.shape
 
 
-def match_leaves(given: object, like: object, what: str, of: str) -> list[Any]:
+def match_leaves(tree: object, like: object, what: str, of: str) -> list[Any]:
     """The leaves of ``given``, one per leaf of ``like`` that is a number, with its shape and dtype. (Its own arrays are
     not copied: nobody writes into them.)"""
-    if type(given) is tuple is type(like) and len(given) == len(like) and all(map(fits, given, like)):
-        return list(given)  # as most often, and the rest would find the same
-    parts = pytree.parts_like(given, like)
+    if type(tree) is tuple is type(like) and len(tree) == len(like) and all(map(fits, tree, like)):
+        return list(tree)  # as most often, and the rest would find the same
+    parts = pytree.parts_like(tree, like)
     if parts is None:
         raise SeedError(f"the {what}s do not have the containers of the {of}s: one {what} per {of}, nested alike")
-    made: list[Any] = []
+    leaves: list[Any] = []
     paths: Sequence[str] = ()
     targets = pytree.tree_leaves(like)
     for k, (target, g) in enumerate(zip(targets, parts, strict=True)):
         if fits(g, target):
-            made.append(g)
+            leaves.append(g)
             continue
         if not pytree.is_number(target):
             continue
@@ -246,8 +246,8 @@ def match_leaves(given: object, like: object, what: str, of: str) -> list[Any]:
         if np.shape(g) != value.shape:
             raise SeedError(f"the {what} for {paths[k]} has shape {np.shape(g)}, but its shape is {value.shape}")
         check_numbers(g, value.dtype, f"the {what} for {paths[k]}", paths[k], SeedError)
-        made.append(g if gradient_target(g) is not None else as_gradient_like(value_of(g), value))
-    return made
+        leaves.append(g if gradient_target(g) is not None else as_gradient_like(value_of(g), value))
+    return leaves
 
 
 # ---------------------------------------------------------------- names of HIPS autograd: ggnvp, multigrad
@@ -343,11 +343,11 @@ class GradientsByName(FunctionOfFunction):
         """At these arguments."""
         bound = inspect.Signature(self.how["parameters"]).bind(*args, **options)
         bound.apply_defaults()
-        given = {k: x for k, x in bound.arguments.items() if any(map(pytree.is_number, pytree.tree_leaves(x)))}
+        differentiable = {k: x for k, x in bound.arguments.items() if any(map(pytree.is_number, pytree.tree_leaves(x)))}
 
-        def of_dict(chosen: ByName) -> Any:
-            call = inspect.BoundArguments(bound.signature, {**bound.arguments, **chosen})
+        def of_dict(selection: ByName) -> Any:
+            call = inspect.BoundArguments(bound.signature, {**bound.arguments, **selection})
             return self.f(*call.args, **call.kwargs)
 
-        found: ByName = grad(of_dict, allow_unused=self.how["allow_unused"])(given)
+        found: ByName = grad(of_dict, allow_unused=self.how["allow_unused"])(differentiable)
         return found

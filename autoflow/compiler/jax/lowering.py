@@ -124,9 +124,9 @@ def clip(trace: Lowering, a: Array, *limits: Any, **options: Any) -> Array:
     """First the lower limit. An element that equals both limits, if they are numbers, stays what it is: -0.0."""
     low = limits[0] if limits else options.pop("min", options.pop("a_min", None))
     high = limits[1] if len(limits) > 1 else options.pop("max", options.pop("a_max", None))
-    given = [(u, limit) for u, limit in ((np.maximum, low), (np.minimum, high)) if limit is not None]
-    stays = len(given) > 1 and all([np.size(limit) == 1 for _, limit in given])
-    for ufunc, limit in given:
+    bounds = [(u, limit) for u, limit in ((np.maximum, low), (np.minimum, high)) if limit is not None]
+    stays = len(bounds) > 1 and all([np.size(limit) == 1 for _, limit in bounds])
+    for ufunc, limit in bounds:
         a = trace.call(ufunc, (limit, a) if stays else (a, limit), options)
     return a
 
@@ -348,9 +348,9 @@ class Lowering(Writer):
         by = ACCUMULATED if name == "accumulate" else REDUCING if name == "reduce" else {}
         if ufunc not in by:
             raise LeftToNumPy(f"no counterpart of np.{ufunc.__name__}.{name}")
-        given = dict(zip(("axis", "dtype", "out", "keepdims"), args[1:], strict=False)) | options
-        given = {"axis": 0} | {key: v for key, v in given.items() if key == "axis" or v is not None}
-        return self.call(by[ufunc], (x,), given)
+        arguments = dict(zip(("axis", "dtype", "out", "keepdims"), args[1:], strict=False)) | options
+        arguments = {"axis": 0} | {key: v for key, v in arguments.items() if key == "axis" or v is not None}
+        return self.call(by[ufunc], (x,), arguments)
 
     def promoted(self, v: Value, args: Sequence[Any]) -> list[Any]:
         """The operands in the dtype of the result, where NumPy promotes them and JAX does not."""
@@ -399,8 +399,8 @@ DEFAULTS = {"casting": ("same_kind",), "dtype": (None,), "order": (None, "K"), "
 
 def is_right(v: Value, z: Any) -> bool:
     """Does the result, or each of several, have the shape and dtype of the recording?"""
-    found, wanted = (z, v.parts) if v.parts is not None else ([z], [(v.shape, v.dtype)])
-    return [(x.shape, x.dtype) for x in found] == wanted
+    found, expected = (z, v.parts) if v.parts is not None else ([z], [(v.shape, v.dtype)])
+    return [(x.shape, x.dtype) for x in found] == expected
 
 
 def is_cast(v: Value) -> bool:

@@ -276,7 +276,7 @@ class LoopText:
 
     def write_body(self, t: IRText, rows: list[str], i: str, w: int, totals: Names) -> Names:
         """Read, compute, write; ``w`` numbers at a time."""
-        known: Names = {}
+        names: Names = {}
 
         def pointer(k: int) -> tuple[str, int]:
             stride = self.strides[k][-1] if self.strides[k] else 0
@@ -286,16 +286,16 @@ class LoopText:
             if is_number(x):
                 return constant(kind, number_in(x), w)
             old = self.formulas[x].result if x in self.formulas else CODES[x.dtype]
-            if x not in known:
-                known[x] = load_many(t, old, *pointer(self.reads[x]), w)
-            return cast(t, known[x], old, kind, w)
+            if x not in names:
+                names[x] = load_many(t, old, *pointer(self.reads[x]), w)
+            return cast(t, names[x], old, kind, w)
 
         for v, f in self.formulas.items():
             # a row computes in the type of its last operand: of np.where that of the values, not of the condition
             operands = [read(x, kind) for x, kind in zip(f.operands, f.types, strict=True)]
-            known[v] = f.row(Lanes(t, w, f.types[-1]), *operands)
+            names[v] = f.row(Lanes(t, w, f.types[-1]), *operands)
             if v in self.writes:
-                store_many(t, f.result, known[v], *pointer(self.writes[v]), w)
+                store_many(t, f.result, names[v], *pointer(self.writes[v]), w)
         new: Names = {}
         for v, r in self.reductions.items():
             x = read(v.args[0], r.type)

@@ -79,10 +79,10 @@ class Native:
     def __call__(self, *arrays: Array) -> list[Array]:
         """All results, as new arrays; called in a larger program, which learns what there is to report."""
         if self.loose:
-            given = [*arrays]
+            pointers = [*arrays]
             for k in self.loose:
-                given[k] = np.asarray(arrays[k], order="C")
-            arrays = tuple(given)
+                pointers[k] = np.asarray(arrays[k], order="C")
+            arrays = tuple(pointers)
         if self.into:
             results = [arrays[k] if k >= 0 else make() for k, make in zip(self.into, self.new, strict=True)]
             arrays = arrays[: len(self.sources)]
@@ -223,9 +223,9 @@ def use_loops_in_block(program: Program, targets: Targets, how: How) -> Targets:
     """Replace values that loops can compute in the program of a block, whose ``targets`` are values that are written
     into arguments. Those that loops write become results of the program; the others are returned."""
     n = len(program.outputs)
-    wanted = [*program.outputs, *targets]
-    new = find_stretches(sort_values(wanted), wanted, targets, how)
-    outputs = rebuild_outputs(wanted, new) or []  # None of its calls waits for another
+    needed = [*program.outputs, *targets]
+    new = find_stretches(sort_values(needed), needed, targets, how)
+    outputs = rebuild_outputs(needed, new) or []  # None of its calls waits for another
     left = {now: targets[v] for v, now in zip(targets, outputs[n:], strict=True) if v not in new}
     program.outputs = [v for v in outputs if v not in left]
     return left
@@ -273,9 +273,9 @@ def delay_few(order: list[Value], stages: dict[Value, int]) -> None:
     for v in reversed(order):
         if v in stages and counts[stages[v]] < FEW:
             stages[v] = max(stages[v], latest.get(v, 0))
-        wanted = stages[v] if v in stages else latest.get(v, 0) if v.kind == VIEW else before[v]
+        stage = stages[v] if v in stages else latest.get(v, 0) if v.kind == VIEW else before[v]
         for x in v.args:
-            latest[x] = min(latest.get(x, wanted), wanted)
+            latest[x] = min(latest.get(x, stage), stage)
 
 
 def results_of(members: list[Value], order: list[Value], wanted: list[Value]) -> list[Value]:

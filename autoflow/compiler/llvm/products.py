@@ -72,8 +72,8 @@ def sum_products(program: Program) -> None:
     """Rewrite the program's stacks of small products, and sums of products and windows."""
     if not has_fma():
         return
-    order, wanted = program.order(), [*program.outputs, *program.checks]
-    uses = count_uses(order, wanted)
+    order, needed = program.order(), [*program.outputs, *program.checks]
+    uses = count_uses(order, needed)
     new: dict[Value, Value] = {}
     inside: set[Value] = set()  # terms of a sum that has become one value
     for root, leaves in find_sums(order, uses):

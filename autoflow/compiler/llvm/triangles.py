@@ -116,9 +116,9 @@ class TriangleText:
             write_row(t, numbers, row, target)
             for s in range(1, n - r):
                 y = load(t, kind, beside(t, pivot, s * low.row), 1)
-                taken = [m.op("fmul", t.splat(kind, y, m.w), a) for m, a in zip(numbers, row, strict=True)]
+                products = [m.op("fmul", t.splat(kind, y, m.w), a) for m, a in zip(numbers, row, strict=True)]
                 part = slice((s - 1) * len(numbers), s * len(numbers))
-                left[part] = [m.op("fsub", a, y) for m, a, y in zip(numbers, left[part], taken, strict=True)]
+                left[part] = [m.op("fsub", a, y) for m, a, y in zip(numbers, left[part], products, strict=True)]
             target, pivot = beside(t, target, x.row), beside(t, pivot, low.row + low.column)
 
 

@@ -166,9 +166,9 @@ def checked_call(v: Value) -> AnyFunction:
 
 def another_result(name: str, new: Any, old: Any) -> CompileError:
     """The CompileError; ``new`` and ``old`` are pairs of shape and dtype, or lists of several."""
-    told = [f"{len(x)} arrays" if isinstance(x, list) else f"{x[1]} of shape {x[0]}" for x in (new, old)]
+    words = [f"{len(x)} arrays" if isinstance(x, list) else f"{x[1]} of shape {x[0]}" for x in (new, old)]
     return CompileError(
-        f"{name} returned {told[0]}, and {told[1]} when it was recorded: that depends on values, so it cannot be "
+        f"{name} returned {words[0]}, and {words[1]} when it was recorded: that depends on values, so it cannot be "
         f"compiled. Take it out of the function, or say fallback=True."
     )
 

@@ -75,7 +75,7 @@ class Slots(WatchedPlan):
         self.steps = [v for v in order if v.args]
         inputs, captured = ([v for v in order if v.kind == kind] for kind in (INPUT, CAPTURED))
         self.inputs, self.captured = [v.options for v in inputs], [v.sample for v in captured]
-        known = {names[v]: float(v.sample) for v in order if v.kind == CONSTANT}
+        constants = {names[v]: float(v.sample) for v in order if v.kind == CONSTANT}
         functions: ByName = {}
         lines = []
         for v in self.steps:
@@ -88,8 +88,8 @@ class Slots(WatchedPlan):
             program.outputs, not_passed_on(order, program.outputs)))  # fmt: skip
         parameters = [names[v] for v in (*inputs, *captured)]
         code = compile_lines(parameters, [*lines, f"return [{results}], sum([{seen}])"])
-        quick: dict[str, Any] = {**known, **functions, "double": float, "truth": bool}
-        exact: dict[str, Any] = {k: np.float64(x) for k, x in known.items()} | functions
+        quick: dict[str, Any] = {**constants, **functions, "double": float, "truth": bool}
+        exact: dict[str, Any] = {k: np.float64(x) for k, x in constants.items()} | functions
         exact["double"] = exact["truth"] = lambda x: x
         self.quick, self.exact = define(code, quick), define(code, exact)
 

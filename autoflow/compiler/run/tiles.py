@@ -99,10 +99,10 @@ class Phase:
     def program(self, rows: int) -> tuple[Program, dict[Value, Value]]:
         """Their program, and the values that are written into its arguments."""
         program, new = Program(), dict[Value, Value]()
-        given = [*zip(self.sources, self.sliced, strict=True), *[(v, True) for v in self.whole]]
+        sliced_inputs = [*zip(self.sources, self.sliced, strict=True), *[(v, True) for v in self.whole]]
         inputs = [
             new_value(INPUT, None, (), k, (rows, *x.shape[1:]) if cut else x.shape, -1, x.dtype)
-            for k, (x, cut) in enumerate(given)
+            for k, (x, cut) in enumerate(sliced_inputs)
         ]
 
         def inner(x: Value, cut: bool) -> Value:

@@ -48,8 +48,8 @@ class Ref:
     ) -> None:
         self.buffer, self.shape, self.offset = buffer, tuple(shape), offset
         dense = tuple([0 if n == 1 else math.prod(self.shape[k + 1 :]) for k, n in enumerate(self.shape)])
-        given = dense if strides is None else strides
-        self.strides = tuple([0 if n == 1 else s for s, n in zip(given, self.shape, strict=True)])
+        own_strides = dense if strides is None else strides
+        self.strides = tuple([0 if n == 1 else s for s, n in zip(own_strides, self.shape, strict=True)])
         self.is_dense = self.strides == dense  # in C order and without gaps
 
     @property
@@ -254,8 +254,8 @@ FORMS: dict[Any, Call] = {
 def einsum(w: Any, v: Value, subscripts: Any, *operands: Value, **options: object) -> Ref:
     """Any products of arrays, in one nest of loops."""
     if not isinstance(subscripts, str):
-        given = subscripts, *operands
-        subscripts, operands = (*given[1::2], *given[len(given) // 2 * 2 :]), given[: len(given) - 1 : 2]
+        pieces = subscripts, *operands
+        subscripts, operands = (*pieces[1::2], *pieces[len(pieces) // 2 * 2 :]), pieces[: len(pieces) - 1 : 2]
     inputs, _, out = explicit(subscripts, [len(x.shape) for x in operands]).partition("->")
     return w.contracted(v, [(w.known[x], part) for x, part in zip(operands, inputs.split(","), strict=True)], out)
 
@@ -300,13 +300,13 @@ def along(body: str, axis: Any) -> Call:
 # ---------------------------------------------------------------- indices that are known only when it runs
 
 
-def chosen(w: Any, x: Ref, index: Any) -> Ref:
+def item_of(w: Any, x: Ref, index: Any) -> Ref:
     """``x[index]``, with whole numbers and slices, or with other indices that are known."""
     parts = index if isinstance(index, tuple) else (index,)
-    known = [p.sample if isinstance(p, Value) and p.kind in ("constant", "captured") else p for p in parts]
+    samples = [p.sample if isinstance(p, Value) and p.kind in ("constant", "captured") else p for p in parts]
     x = x if x.buffer else w.straight(x)
-    if not any([isinstance(p, Value) for p in known]):
-        address = x.addresses(0)[tuple(known)]
+    if not any([isinstance(p, Value) for p in samples]):
+        address = x.addresses(0)[tuple(samples)]
         table = Ref(w.table(address), address.shape)
         return found_by(x.buffer, address.shape, lambda names: f"{x.buffer}[{table.at(names)}]")
     if not all([isinstance(p, (int, slice)) or getattr(p, "dtype", np.dtype(float)).kind in "iu" for p in parts]):
@@ -342,7 +342,7 @@ def items_set(w: Any, v: Value, x: Value, index: Any, new: Any, sign: str = "=")
     if isinstance(index, Value) and index.dtype.kind == "b" and np.size(getattr(new, "sample", new)) == 1:
         mask = w.straight(w.known[index], index.dtype).reshape(index.shape + (1,) * (len(x.shape) - len(index.shape)))
         return w.loop(target, [mask, w.operand(new), target], "({0} ? {1} : {2})")
-    w.loop(chosen(w, target, index), [w.operand(new)], sign=sign)
+    w.loop(item_of(w, target, index), [w.operand(new)], sign=sign)
     return target
 
 
@@ -387,6 +387,6 @@ CALLS: dict[Any, Call] = {
     **dict.fromkeys((np.copy, np.ndarray.copy), lambda w, v, a, *more, **options: w.known[a]),  # nothing is overwritten
 }  # fmt: skip
 AT_RUN: dict[Any, Call] = {
-    operator.getitem: lambda w, v, x, index: w.loop(w.new(v.shape, v.dtype), [chosen(w, w.known[x], index)]),
+    operator.getitem: lambda w, v, x, index: w.loop(w.new(v.shape, v.dtype), [item_of(w, w.known[x], index)]),
     set_items: items_set,
 }  # fmt: skip

@@ -161,8 +161,8 @@ class JavaScript(Writer):
             raise RefusedError(f"{public_name(v.function)}.reduce")
         letters, (axis, _) = LETTERS[: len(x.shape)], v.options
         gone = {*range(len(letters))} if axis is None else {*np.ravel(axis) % len(letters)}
-        kept = "".join([a for k, a in enumerate(letters) if k not in gone])
-        return self.contracted(v, [(x, letters)], kept, literal(start), formula_of(v.function, v.args, v.dtype))
+        remaining = "".join([a for k, a in enumerate(letters) if k not in gone])
+        return self.contracted(v, [(x, letters)], remaining, literal(start), formula_of(v.function, v.args, v.dtype))
 
     def contracted(
         self, v: Value, operands: Sequence[tuple[Ref, str]], out: str, start: str = "0", more: str = "{} + {}"
@@ -198,9 +198,9 @@ class JavaScript(Writer):
         in_memory = {"K", "A"} & {str(a) for a in (*args, *options.values())} and any([a.layout for a in v.args])
         if function in MOVES and not in_memory:
             places = [a.kind in KNOWN and a.dtype is not None and a.dtype.kind in "iub" for a in v.args]
-            given = [a.sample if known else x for a, x, known in zip(v.args, operands, places, strict=True)]
+            arguments = [a.sample if known else x for a, x, known in zip(v.args, operands, places, strict=True)]
             try:
-                return self.moved(v, with_arrays(v, without=("dtype", "casting")), given)  # which are the result's
+                return self.moved(v, with_arrays(v, without=("dtype", "casting")), arguments)  # which are the result's
             except (IndexError, TypeError, ValueError):  # an index that is known only when it runs
                 if function in AT_RUN:
                     return AT_RUN[function](self, v, *args, **options)
@@ -253,14 +253,14 @@ class JavaScript(Writer):
         starts = {buffer: FAR * (k + 1) for k, buffer in enumerate(buffers)}
 
         def put(times: int) -> list[Any]:
-            given = []
+            positions = []
             for x in operands:
                 if isinstance(x, KnownNumber):
                     x = np.full(x.shape, x.value)
                 elif isinstance(x, Ref):
                     x = x.addresses(times * starts[x.buffer])
-                given.append(x)
-            found = function(*given)
+                positions.append(x)
+            found = function(*positions)
             found = [np.asarray(f) for f in (found if isinstance(found, (tuple, list)) else [found])]
             if starts and any([f.dtype not in (np.float64, np.int64) for f in found]):  # which hold no addresses
                 raise RefusedError(f"{v.name} with these arguments")

@@ -81,8 +81,8 @@ class ProgramText:
         """
         outputs, lines = self.output_names(), self.program.lines
         names = dict(zip(self.program.inputs, self.inputs, strict=True))
-        given = [*zip(self.program.outputs, outputs, strict=True), *lines.names.items()]
-        for v, name in given:
+        pairs = [*zip(self.program.outputs, outputs, strict=True), *lines.names.items()]
+        for v, name in pairs:
             if name not in {*names.values(), self.name, *RESERVED}:
                 names.setdefault(v, name)
         w = Python(self.program, names, lines.texts)
@@ -126,7 +126,7 @@ class ProgramText:
         if getattr(self.f, "how", {}).get("which") != (0, 1) or not isinstance(self.tree, tuple):
             return []
         arguments = [*zip(self.inputs, map(first, self.paths), strict=True)]
-        found = [name for wanted in np.ravel(self.f.how["argnum"]) for name, k in arguments if k == wanted]
+        found = [name for number in np.ravel(self.f.how["argnum"]) for name, k in arguments if k == number]
         return found if len(found) == len(self.program.outputs) - 1 else []
 
     def output_names(self) -> list[str]:
@@ -170,10 +170,10 @@ def input_names(f: AnyFunction, paths: list[str]) -> list[str]:
     >>> input_names(lambda p, x: 0, ["[0]['W']", "[0]['b'][1]", "[1]"])
     ['W', 'b_1', 'x']
     """
-    known, short, long = positional(f), list[str](), list[str]()
+    parameters, short, long = positional(f), list[str](), list[str]()
     for path in paths:
         k, keys = first(path), re.findall(r"\w+", path)[1:]
-        long.append("_".join([known[k] if k < len(known) else f"x{k}", *keys]))
+        long.append("_".join([parameters[k] if k < len(parameters) else f"x{k}", *keys]))
         whole = "_".join(keys)
         short.append(whole if whole.isidentifier() else long[-1])
     names: list[str] = []

@@ -106,9 +106,9 @@ class Guards:
         if not reachable.ENVIRONMENT.isdisjoint(self.named):
             self.search([os.environ], [])
         names = self.named if self.named.isdisjoint(("backward", "zero_grad")) else {"grad", *self.named}
-        asked = [name for name in ATTRIBUTES if name in names or reachable.BY_TEXT & names]
-        nodes = {id(x): x for x in self.reached() if isinstance(x, NodeRole)}.values() if asked else ()
-        self.attributes = [(ATTRIBUTES[name], x, name, ATTRIBUTES[name](x, name)) for x in nodes for name in asked]
+        attributes = [name for name in ATTRIBUTES if name in names or reachable.BY_TEXT & names]
+        nodes = {id(x): x for x in self.reached() if isinstance(x, NodeRole)}.values() if attributes else ()
+        self.attributes = [(ATTRIBUTES[name], x, name, ATTRIBUTES[name](x, name)) for x in nodes for name in attributes]
         for *_, value in self.attributes:
             self.note(value)
 
@@ -145,9 +145,9 @@ class Guards:
                     f"changes. Pass what it needs as an argument, {WAY_OUT}."
                 )
             self.found.add(id(child))
-            given = reachable.names_given(child)
-            self.named |= given
-            self.called |= given
+            names = reachable.names_given(child)
+            self.named |= names
+            self.called |= names
             self.note(child)
             if isinstance(child, OPAQUE):
                 continue

@@ -111,7 +111,7 @@ def edges_of(x: object) -> Iterator[tuple[Any, Any]]:
     elif isinstance(x, (list, tuple, *MAPPINGS)):
         yield from product([x], x if isinstance(x, MAPPINGS) else range(len(x)))
     elif isinstance(x, SEALED):
-        yield from (((held,), 0) for held in gc.get_referents(x) if held is not type(x))
+        yield from (((referent,), 0) for referent in gc.get_referents(x) if referent is not type(x))
     elif type(x) is not np.ndarray:
         yield from ((x, name) for name in HELD if isinstance(x, HOLDING) and hasattr(x, name))
         yield from edges_of_object(x)

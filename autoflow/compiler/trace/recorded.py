@@ -81,8 +81,8 @@ class Parameters:
         """The ids of the arrays that are hidden wherever the function can reach their memory."""
         inside = {id(vars(x)) for x in self.modules} - {id(child) for *_, child in edges}
         found = [(array_in(child), id(container) in inside) for container, _, child in edges]
-        seen = [a for a, is_inside in found if isinstance(a, np.ndarray) and not (is_inside and id(a) in self.ids)]
-        others = {id(owner_of(a)) for a in seen}
+        visible = [a for a, is_inside in found if isinstance(a, np.ndarray) and not (is_inside and id(a) in self.ids)]
+        others = {id(owner_of(a)) for a in visible}
         return {id(a) for a in map(value_of, self.own.values()) if id(owner_of(a)) not in others}
 
 
@@ -157,8 +157,8 @@ def run_once(
         value = program.input(value_of(x))
         return entered.setdefault(id(x), tape.borrow(value))
 
-    given = [pytree.tree_map(entering, args), pytree.tree_map(entering, options)]
-    both = zip([*args, *options.values()], [*given[0], *given[1].values()], strict=True)
+    traced = [pytree.tree_map(entering, args), pytree.tree_map(entering, options)]
+    both = zip([*args, *options.values()], [*traced[0], *traced[1].values()], strict=True)
     rebuilt = [y for x, y in both if type(x) is type(y)]  # not an array, which is a Traced now
     is_unchanged: Any = rebuilt and pytree.watched(rebuilt)
     before, start = INNER.set(unproved := dict[int, Any]()), now()
@@ -167,7 +167,7 @@ def run_once(
         with RECORDING.needed_by(tape), switched(wrap_open_record=guard, own_memory=tape.own_memory):
             try:
                 run = f if around is None else partial(around, tape, f)
-                result = run(*given[0], **given[1])
+                result = run(*traced[0], **traced[1])
             except (Abandoned, Exception):  # Ctrl-C passes
                 if tape.reason is None:
                     raise
@@ -190,7 +190,7 @@ def run_once(
         INNER.reset(before)
         tape.open = False
         entered.clear()
-        del given, both, rebuilt, is_unchanged
+        del traced, both, rebuilt, is_unchanged
     guards.named |= {UNPROVED} if unproved or tape.gives_pythons or BatchFunction in guards.classes else set()
     for what in guards.changes():
         raise CompileError(f"the compiled function {what}.")

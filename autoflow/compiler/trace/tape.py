@@ -235,15 +235,15 @@ class Tape:
             fixed = has_fixed_shape(function, args, options)
         values = [self.value(x) for x in found]
         numbers = [k for k, v in enumerate(values) if isinstance(v.sample, np.generic)]
-        held = frozenset([k for k in numbers if not found[k].is_number])
+        array_numbers = frozenset([k for k in numbers if not found[k].is_number])
         if not options and all([type(a) is Nth for a in args]):
-            value = self.program.call(function, values, (), function, held)
+            value = self.program.call(function, values, (), function, array_numbers)
         else:
 
             def run(*arrays: Array) -> Any:
                 return function(*fill_slots(args, arrays), **fill_slots(options, arrays))
 
-            value = self.program.call(write_down(run, function, args, options), values, None, None, held)
+            value = self.program.call(write_down(run, function, args, options), values, None, None, array_numbers)
         if not fixed or raises or function in RAISING:
             self.keep(value)
         same = next((x for x in found if isinstance(x, Traced) and x.expr.sample is value.sample), None)

@@ -246,10 +246,10 @@ class Traced(DuckArray):
             raise refuse_number("np.min_scalar_type of a number")
         if function in FACTS:
             return function(*_samples(args), **options)
-        given = dict(zip(positional(function), args, strict=False)) | options if function in OVERWRITING else {}
-        if given.get("overwrite_input"):
+        arguments = dict(zip(positional(function), args, strict=False)) | options if function in OVERWRITING else {}
+        if arguments.get("overwrite_input"):
             raise CompileError(f"overwrite_input=True at {caller()} leaves an array in an unknown order: leave it out")
-        if function in UNWRITTEN or not given.get("copy", True):
+        if function in UNWRITTEN or not arguments.get("copy", True):
             memory.write(x, tape.call(memory.write_into_copy, (function, *args), options, fixed=True, raises=True))
             return x if function is np.nan_to_num else None
         args, options = name_out(function, args, options)

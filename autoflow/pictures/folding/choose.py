@@ -112,12 +112,12 @@ def close_some(graph: Skeleton, closed: set[int], boxes: set[int], few: int) -> 
 
 def open_boxes(graph: Skeleton, opened: Iterable[str]) -> set[int]:
     """The boxes called by one of these names (``"layer"``, ``"encoder/layer"``), and those around them."""
-    wanted = set(opened)
+    open_paths = set(opened)
     found: set[int] = set()
-    for path in graph.ways() if wanted else ():
+    for path in graph.ways() if open_paths else ():
         names = "/".join([graph.names[box] for box in path])
         plain = "/".join([graph.names[box] for box in path if box not in graph.repeats or box == path[-1]])
-        found.update(path if wanted.intersection((graph.names[path[-1]], names, plain)) else ())
+        found.update(path if open_paths.intersection((graph.names[path[-1]], names, plain)) else ())
     return found
 
 
@@ -179,9 +179,9 @@ def describe(words: Iterable[str]) -> str:
 
 def pool_sizes(sizes: Sequence[tuple[int, float | None]]) -> float | None:
     """The root mean square over several arrays, given the (size, root mean square) of each."""
-    known = [(n, rms) for n, rms in sizes if rms is not None]
-    total = sum([n for n, _ in known])
-    return math.sqrt(math.fsum([n * rms * rms for n, rms in known]) / total) if total else None
+    sized = [(n, rms) for n, rms in sizes if rms is not None]
+    total = sum([n for n, _ in sized])
+    return math.sqrt(math.fsum([n * rms * rms for n, rms in sized]) / total) if total else None
 
 
 # ---------------------------------------------------------------- sections
@@ -204,10 +204,10 @@ def cut_sections(graph: Skeleton, closed: set[int], few: int, stay: set[int]) ->
     beside_each = beside(graph)
     free = [path for path in beside_each if not (closed | stay).intersection(path)]
     around = max(free, key=beside_each.__getitem__, default=())
-    for hide, wanted in ((False, few), (True, few), (True, few // 2)):
+    for hide, limit in ((False, few), (True, few), (True, few // 2)):
         if graph.count(closed | new) > few:
             graph.forget(new)
-            new = Cutter(graph, closed, stay, hide).divide(around, wanted)
+            new = Cutter(graph, closed, stay, hide).divide(around, limit)
     for around, cards in beside(graph).items():
         if around and cards > few and around[-1] not in stay and around[-1] not in graph.repeats:
             new |= Cutter(graph, closed, stay).divide(around, INNER)

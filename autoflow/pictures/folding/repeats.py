@@ -58,7 +58,7 @@ class Repeat:
         >>> Repeat(3, ("a", "c")).words([{0}, {0}, {1}], ["W1", "W2"].__getitem__)
         ['a … c', '2 different sets of Variables']
         """
-        told = [] if self.between is None else [" … ".join(self.between)]
+        parts = [] if self.between is None else [" … ".join(self.between)]
         shared, alike = set.intersection(*used) if used else set(), dict[str, list[set[int]]]()
         for part in used:
             for name, found in grouped([(NUMBER.sub("", title(k)), k) for k in part - shared]).items():
@@ -67,9 +67,9 @@ class Repeat:
         own = [name for name, sets in all_use.items() if sum(map(len, sets)) == len(set.union(*sets))]
         kinds = ("each with its own ", own), ("all with the same ", map(title, shared))
         for words, names in [(words, sorted(names)) for words, names in kinds]:
-            told += [words + (", ".join(names) if len(names) <= NAMES else "Variables")] if names else []
+            parts += [words + (", ".join(names) if len(names) <= NAMES else "Variables")] if names else []
         many = len(set(map(frozenset, used)))
-        return told if own or shared or not all_use else [*told, f"{many} different sets of Variables"]
+        return parts if own or shared or not all_use else [*parts, f"{many} different sets of Variables"]
 
 
 @dataclass(slots=True)
@@ -101,12 +101,12 @@ class Skeleton:
         """The representative of each node: (True, a closed box) or (False, itself)."""
         if not closed:
             return [(False, k) for k in range(len(self.paths))]
-        known: dict[Path, int | None] = {}
+        answers: dict[Path, int | None] = {}
         answer = []
         for k, path in enumerate(self.paths):
-            if path not in known:
-                known[path] = next((box for box in path if box in closed), None)
-            box = known[path]
+            if path not in answers:
+                answers[path] = next((box for box in path if box in closed), None)
+            box = answers[path]
             answer.append((False, k) if box is None else (True, box))
         return answer
 
@@ -134,9 +134,9 @@ class Skeleton:
     def forget(self, boxes: set[int]) -> None:
         """Remove our boxes."""
         self.paths = [tuple([box for box in path if box not in boxes]) for path in self.paths] if boxes else self.paths
-        for known in (self.names, self.labels):
+        for table in (self.names, self.labels):
             for box in boxes:
-                del known[box]
+                del table[box]
         self.added -= boxes
         self.sections -= boxes
 
@@ -226,7 +226,7 @@ def part_loops(graph: Skeleton, most: int, is_crowded: bool) -> bool:
     Those are not called turns: nothing tells of turns that have computed nothing of this graph. ``most``: loops with
     more parts than that are divided, and others if they are long and the picture ``is_crowded``.
     """
-    loops = {box for box, told in graph.told.items() if told.startswith("at least")}
+    loops = {box for box, turns in graph.told.items() if turns.startswith("at least")}
     inside = grouped([(path[:deep], k) for k, path in enumerate(graph.paths) if graph.words[k]
                       for deep, box in enumerate(path, 1) if box in loops])  # fmt: skip
     found = False

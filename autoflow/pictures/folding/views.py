@@ -44,10 +44,10 @@ def counts(graph: GraphData) -> str:
     graph = tidy(graph)
     number = Counter(node.kind for node in graph.nodes)
     text = [counted(number[k], k) for k in (*KINDS, "Scope") if number[k]]
-    shown = visible_picture(graph)
-    cards = len(shown.nodes) - sum([number[k] for k in ("Variable", "Constant")])
+    picture = visible_picture(graph)
+    cards = len(picture.nodes) - sum([number[k] for k in ("Variable", "Constant")])
     merged = not graph.view and not number["Scope"] and 0 < cards < number["Operation"]
-    if merged and not shown.frames and not any([v.fold for v in shown.nodes]):
+    if merged and not picture.frames and not any([v.fold for v in picture.nodes]):
         text.append(counted(cards, "card"))
     return " · ".join(text)
 
@@ -66,10 +66,10 @@ def view(graph: Picture) -> Picture:
     if graph.look.closed is not None:
         closed = set(graph.look.closed)
     cards = skeleton.visible(closed)
-    shown = set(cards)
-    if graph.look.fold and graph.look.depth is None and not graph.look.open and len(shown) > MANY:
-        shown = nearest(skeleton, cards, FEW)
-    contraction = Contraction(skeleton, cards, shown, lambda k: whole.nodes[k])
+    visible = set(cards)
+    if graph.look.fold and graph.look.depth is None and not graph.look.open and len(visible) > MANY:
+        visible = nearest(skeleton, cards, FEW)
+    contraction = Contraction(skeleton, cards, visible, lambda k: whole.nodes[k])
     nodes, frames = contraction.nodes(), contraction.frames()
     total = len(graph.nodes) + graph.hidden
     notes = sentence(total, contraction)
@@ -143,10 +143,10 @@ def skeleton_of(graph: GraphData) -> Skeleton:
 def check_open(skeleton: Skeleton, names: Sequence[str], around: Iterable[Path]) -> None:
     """Raise ValueError for a name that no box has; ``around``: the boxes around each node."""
     paths = {tuple([skeleton.names[box] for box in path]) for path in (set(around) if names else ())}
-    known = {name for path in paths for n in range(1, len(path) + 1) for name in ("/".join(path[:n]), path[n - 1])}
+    scopes = {name for path in paths for n in range(1, len(path) + 1) for name in ("/".join(path[:n]), path[n - 1])}
     for name in names:
-        if name not in known:
-            some = ", ".join([repr(clip(word, 30)) for word in sorted(known)[:12]]) or "none: see af.scope"
+        if name not in scopes:
+            some = ", ".join([repr(clip(word, 30)) for word in sorted(scopes)[:12]]) or "none: see af.scope"
             raise ValueError(f"there is no scope {clip(repr(name), 40)} in this graph; there are {some}")
 
 
@@ -252,8 +252,8 @@ class Contraction:
             path, used = self.skeleton.paths[k], [a for a in self.skeleton.sources[k] if self.skeleton.variables[a]]
             if self.skeleton.words[k] and k not in between:
                 parts.setdefault(path[: path.index(card[1]) + 2], set()).update(used)
-        told = repeat.words([*parts.values()], lambda a: self.vertex(a).title)
-        return (*told, f"and {counted(len(between), 'operation')} between them") if between else tuple(told)
+        words = repeat.words([*parts.values()], lambda a: self.vertex(a).title)
+        return (*words, f"and {counted(len(between), 'operation')} between them") if between else tuple(words)
 
     def put_into(self, members: Sequence[int], box: int) -> set[int]:
         """The operations among the nodes in a box that ``untangle`` has put there."""
@@ -281,11 +281,11 @@ class Contraction:
         """The cards, and which results, that the nodes in a box use, each with its row; with a bare one where that is
         not known."""
         for k in self.members[card]:
-            known = [r for r in self.vertex(k).operands if r.source is not None] if self.gathered else []
+            linked = [r for r in self.vertex(k).operands if r.source is not None] if self.gathered else []
             for place, a in enumerate(self.skeleton.sources[k]):
                 source, flows = self.cards[a], bool(self.skeleton.words[a]) or self.skeleton.variables[a]
                 if source != card and source in self.number:
-                    r = known[place] if place < len(known) else Operand(0, "", a, flows)
+                    r = linked[place] if place < len(linked) else Operand(0, "", a, flows)
                     yield (source, None if source[0] else r.result), r
 
     def total(self, r: Operand, source: Card, sent: Sequence[Numbers | None]) -> Operand:
@@ -331,10 +331,10 @@ def sentence(total: int, c: Contraction) -> list[str]:
         "repeat": len(parts) - sum(parts),
     }  # fmt: skip
     folded = " and ".join([counted(n, word) for word, n in kinds.items() if n])
-    told = f": {folded} folded" if folded else ""
+    size = f": {folded} folded" if folded else ""
     if c.hidden:
         are = "is" if c.hidden == 1 else "are"
-        told += f"{',' if folded else ':'} the nearest to the output; {counted(c.hidden, 'card')} {are} hidden"
+        size += f"{',' if folded else ':'} the nearest to the output; {counted(c.hidden, 'card')} {are} hidden"
     scopes = [box for box in closed if box not in c.skeleton.repeats] or closed
     how = "g.open(" if c.gathered else "graph(open="
     paths = set(c.skeleton.paths)
@@ -342,7 +342,7 @@ def sentence(total: int, c: Contraction) -> list[str]:
     more = [f'{how}"{clip("/".join([c.skeleton.names[box] for box in around]), 40)}")'] if around else []
     deepest = max([sum([box not in c.skeleton.added for box in path]) for path in paths])
     more += [f"graph(depth={deepest})"] if closed and deepest else []
-    return [f"{total:,} nodes; showing {len(c.members)}{told}. More: {', '.join([*more, 'graph(around=w, radius=2)'])}"]
+    return [f"{total:,} nodes; showing {len(c.members)}{size}. More: {', '.join([*more, 'graph(around=w, radius=2)'])}"]
 
 
 # ---------------------------------------------------------------- huge graphs, directly from the records

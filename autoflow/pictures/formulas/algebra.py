@@ -146,12 +146,12 @@ def fill_template(record: Record, operands: Sequence[Term]) -> Term:
     text = "".join(pieces) + template[end:]
     operator = OPERATOR.match(text) if places[0].start() else None
     cut = operator.end() if operator else len(text) * (end < len(template) and not template.endswith("nearrow"))
-    said = r",\,".join([escape_text(o) for o in options(record) if f"${o.partition('=')[0]}" not in template])
+    options_text = r",\,".join([escape_text(o) for o in options(record) if f"${o.partition('=')[0]}" not in template])
     binds = rule.precedence
-    if said and cut:
-        text = rf"{text[:cut]}_{{\mathrm{{{said}}}}}{text[cut:]}"
-    elif said and len(places) > 1:  # a sign between operands
-        return Term(rf"\left({text}\right)_{{\mathrm{{{said}}}}}")
+    if options_text and cut:
+        text = rf"{text[:cut]}_{{\mathrm{{{options_text}}}}}{text[cut:]}"
+    elif options_text and len(places) > 1:  # a sign between operands
+        return Term(rf"\left({text}\right)_{{\mathrm{{{options_text}}}}}")
     if end == len(template) and places[-1].start() and not OPENED.search(template[: places[-1].start()]):
         binds = min(binds, SIGN)  # an operator in front of its last operand, without brackets
     return Term(text, binds, inner=operands[0] if rule.name == "negative" else None)
@@ -213,9 +213,9 @@ def product_of(factors: Sequence[Term]) -> Term:
     '3.5 \\cdot x'
     """
     positive = [t if t.inner is None else t.inner for t in factors]
-    kept = [t for t in positive if t.value != 1] or [literal(1)]
-    text = r" \cdot ".join([t.within(PRODUCT) for t in kept])
-    answer = kept[0] if len(kept) == 1 else Term(text, PRODUCT)
+    numerator = [t for t in positive if t.value != 1] or [literal(1)]
+    text = r" \cdot ".join([t.within(PRODUCT) for t in numerator])
+    answer = numerator[0] if len(numerator) == 1 else Term(text, PRODUCT)
     return negate(answer) if sum([t.inner is not None for t in factors]) % 2 else answer
 
 

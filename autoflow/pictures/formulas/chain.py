@@ -158,9 +158,9 @@ class Chain:
     def path(self, way: object, value: float, local: dict[tuple[Any, int], float]) -> Route:
         """A path as it is shown: sums of sums and products of products as one step, very long ones by their ends."""
         steps = self.merged(unroll(way))
-        shown = steps if len(steps) <= LONG else [*steps[:ENDS], [], *steps[-ENDS:]]
-        factors = [math.prod([local[step] for step in steps]) if steps else None for steps in shown]
-        terms = [product_of(self.formulas(steps)) if steps else DOTS for steps in shown]
+        abridged = steps if len(steps) <= LONG else [*steps[:ENDS], [], *steps[-ENDS:]]
+        factors = [math.prod([local[step] for step in steps]) if steps else None for steps in abridged]
+        terms = [product_of(self.formulas(steps)) if steps else DOTS for steps in abridged]
         return Route(self.names(steps), tuple(factors), numbers(np.float64(value)), product_of(terms), user_of(steps))
 
     def merged(self, steps: Sequence[tuple[Any, int]]) -> list[list[tuple[Any, int]]]:

@@ -140,8 +140,8 @@ class TermWriter:
 
     def term(self, x: object) -> Term:
         """The term of a record that has been written already, of a leaf, or of a plain value."""
-        known = self.terms.get(x) if isinstance(x, Node) or hasattr(x, "node_name") else None
-        return known or leaf_term(x, self.titles)
+        term = self.terms.get(x) if isinstance(x, Node) or hasattr(x, "node_name") else None
+        return term or leaf_term(x, self.titles)
 
     def operation(self, record: Record) -> Term:
         """The row's template, filled in."""
@@ -191,15 +191,15 @@ def leaf_term(x: Any, titles: Titles) -> Term:
 def own_symbol(name: str, titles: Titles, x: Any) -> Term:
     """The symbol of a name; where another name has it already, as of ``a1`` and ``a_1``, the name as it is. Where the
     name is that of another node or array as well, as in two calls of one function, y⁽²⁾."""
-    made = symbol(name, bool(x.shape))
-    if name not in titles.symbols.setdefault(made.text, {name: 0}):
-        made = Term(rf"\mathrm{{{algebra.escape_text(name)}}}")
-    owners = titles.symbols.setdefault(made.text, {name: 0})
+    letter = symbol(name, bool(x.shape))
+    if name not in titles.symbols.setdefault(letter.text, {name: 0}):
+        letter = Term(rf"\mathrm{{{algebra.escape_text(name)}}}")
+    owners = titles.symbols.setdefault(letter.text, {name: 0})
     is_node = isinstance(x, Node) or hasattr(x, "node_name")
     is_gone = isinstance(x, FreedArray) and x.reference() is None  # then it is taken for the first
     owner = id(x) if is_node else 0 if is_gone else titles.place_of_array(name, x)
     k = owners.setdefault(owner, len(owners))
-    return made if k == 1 else Term(f"{{{made.text}^{{({k})}}}}")
+    return letter if k == 1 else Term(f"{{{letter.text}^{{({k})}}}}")
 
 
 def plain_term(record: Record, slot: int, titles: Titles) -> Term:
@@ -248,10 +248,10 @@ def local_terms(record: Record, titles: Titles, operands: Sequence[Term] | None 
 
 def choice(terms: Sequence[Term | None]) -> Term | None:
     """The term; several different ones as ``1 or 0``."""
-    known = [t for t in terms if t is not None]
-    different = {t.text: t for t in known}
+    branches = [t for t in terms if t is not None]
+    different = {t.text: t for t in branches}
     if len(different) < 2:
-        return known[0] if known else None
+        return branches[0] if branches else None
     return Term(r" \text{ or } ".join(different), 0)
 
 

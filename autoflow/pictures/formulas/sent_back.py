@@ -106,8 +106,8 @@ def choice(record: Record, slot: int, when: str) -> str:
     if record.rule.name == "clip" and slot == 0:
         when = when[0 if bounds[0] else 4 : len(when) if bounds[1] else -4]
     share = 100 * float(part.sum(dtype=float)) / math.prod(record.shape)
-    told = f"{share:.0f}" if 1 <= share <= 99 or share in (0, 100) else "< 1" if share < 1 else "> 99"
-    return f"g where {when} ({told} %)" + ", half where =" * ties
+    percentage = f"{share:.0f}" if 1 <= share <= 99 or share in (0, 100) else "< 1" if share < 1 else "> 99"
+    return f"g where {when} ({percentage} %)" + ", half where =" * ties
 
 
 VECTORS = {(1, 1): ("g ②", "g ①"), (2, 1): ("g ⊗ ②", "①ᵀ g"), (1, 2): ("② g", "① ⊗ g")}
@@ -131,14 +131,14 @@ def einsum(record: Record) -> tuple[str, ...]:
     inputs, _, out = record.options["letters"].partition("->")
     terms, found = inputs.split(","), []
     axes = set(zip("".join(terms), [n for x in record.operands for n in np.shape(x)], strict=True))
-    known = len({c for c, _ in axes}) == len(axes)  # no axis of length 1 that is broadcast
+    are_distinct = len({c for c, _ in axes}) == len(axes)  # no axis of length 1 that is broadcast
     for k, own in enumerate(terms):
         others = [term for j, term in enumerate(terms) if j != k]
         alone = "".join([c for c in own if c not in "".join([out, *others])])
         names = ", ".join(["g", *[CIRCLED[j] for j in range(len(terms)) if j != k]])
         shared = "".join([c for c in own if c not in alone])
         text = f"einsum {','.join([out, *others])}→{shared} of {names}" if others or out != shared else "g"
-        found.append(f"{text}{', stretched' * bool(alone)}" if known and len(set(own)) == len(own) else "")
+        found.append(f"{text}{', stretched' * bool(alone)}" if are_distinct and len(set(own)) == len(own) else "")
     return tuple(found)
 
 
@@ -147,7 +147,7 @@ def place_text(i: object) -> str:
     return f"[{clip(index(i), 16)}]"
 
 
-def taken(record: Record) -> tuple[str, ...]:
+def item(record: Record) -> tuple[str, ...]:
     """A part of an array."""
     i = record.options["i"]
     return (f"g at {place_text(i)}, else 0" if is_basic(i) else f"g added at {place_text(i)}",)
@@ -196,7 +196,7 @@ def turned(record: Record) -> tuple[str, ...]:
 
 MOVED = ("swapaxes", "moveaxis", "rollaxis", "flip", "fliplr", "flipud", "rot90", "roll", "sort")
 WORDS: dict[str, Callable[[Any], tuple[str, ...]]] = {
-    "matmul": product, "dot": product, "einsum": einsum, "getitem": taken, "setitem": put, "concatenate": joined,
+    "matmul": product, "dot": product, "einsum": einsum, "getitem": item, "setitem": put, "concatenate": joined,
     "stack": joined, "max": largest, "min": largest, "sum": spread, "mean": spread, "transpose": turned,
     "matrix_transpose": turned, "solve_triangular": lambda _: ("", ""), "cumsum": lambda _: ("g, summed from behind",),
     **dict.fromkeys(("reshape", "ravel", "flatten", "squeeze", "expand_dims"), lambda _: ("g, reshaped",)),

@@ -147,8 +147,8 @@ def arrange(
     A picture asks for the same box several times: once for each direction that is tried, and for each set of folded
     boxes that a page has. So the plans of small graphs are cached. A Plan is never changed.
     """
-    asked = tuple(boxes), tuple(lines), tuple(first), tuple(last), manner
-    return arrange_again(*asked) if len(lines) <= REMEMBERED else solve(*asked)
+    key = tuple(boxes), tuple(lines), tuple(first), tuple(last), manner
+    return arrange_again(*key) if len(lines) <= REMEMBERED else solve(*key)
 
 
 def solve(

@@ -243,8 +243,8 @@ def reorder(layers: Layers) -> None:
         seen.add(here)
         place = layers.order()
         for row in layers.rows if forth else reversed(layers.rows):
-            wanted = {k: average(layers, k, place, forth) for k in row}
-            row.sort(key=wanted.__getitem__)
+            averages = {k: average(layers, k, place, forth) for k in row}
+            row.sort(key=averages.__getitem__)
             for i, k in enumerate(row):
                 place[k] = i
         swap_neighbours(layers, place)

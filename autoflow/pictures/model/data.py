@@ -63,8 +63,8 @@ def image_of(array: object) -> Image | None:
     if not (top := float(abs(extreme).max())):
         return None
     levels = np.rint(extreme / top * LEVELS).astype(int)
-    known = reduce(np.minimum, finite.astype(int))
-    rows = zip(levels.tolist(), known.tolist(), strict=True)
+    is_finite = reduce(np.minimum, finite.astype(int))
+    rows = zip(levels.tolist(), is_finite.tolist(), strict=True)
     cells = tuple([tuple([x if k else None for x, k in zip(*row, strict=True)]) for row in rows])
     return Image(cells, top, (-LEVELS * bool(low.min() < 0), LEVELS * bool(high.max() > 0)))
 
@@ -274,16 +274,16 @@ def add_up(parts: Sequence[Numbers], total: Numbers, digits: int) -> tuple[list[
 def column(total: Numbers, values: Sequence[float], k: int, digits: int) -> list[str]:
     """An element of the total, and of what it is the sum of, as texts that add up; empty if they do not."""
     whole = total.elements[k] if total.elements else 0.0
-    said, words = total.word(whole, digits), [number(v, digits) for v in values]
-    if said == NOISE:
-        return [said, *words]
-    if not any(["e" in word for word in (said, *words)]):
-        exact = float(exactly(said)) == whole
-        places = max([len(word.partition(".")[2]) for word in (words if exact else [said])])
+    total_text, words = total.word(whole, digits), [number(v, digits) for v in values]
+    if total_text == NOISE:
+        return [total_text, *words]
+    if not any(["e" in word for word in (total_text, *words)]):
+        exact = float(exactly(total_text)) == whole
+        places = max([len(word.partition(".")[2]) for word in (words if exact else [total_text])])
         words = [f"{v + 0.0:.{places}f}".replace("-", "−") for v in values]
         words = [word.rstrip("0").rstrip(".") if places else word for word in words]
     lost = [abs(float(exactly(word)) - v) > LEAST * abs(v) for v, word in zip(values, words, strict=True)]
-    return [] if any(lost) or sum(map(exactly, words)) != exactly(said) else [said, *words]
+    return [] if any(lost) or sum(map(exactly, words)) != exactly(total_text) else [total_text, *words]
 
 
 def exactly(word: str) -> Fraction:

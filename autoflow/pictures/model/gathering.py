@@ -62,7 +62,7 @@ def flows(order: Sequence[Any], outputs: Sequence[Holder], rows: int) -> dict[An
     ``order`` may be cut short anywhere: all consumers of what is in it are in it too, so every sum is complete.
     Numbers of at most ``rows`` operands are written down.
     """
-    shown = set(order)
+    visible = set(order)
     arriving = grouped([(output, ((np.inf, 0), np.ones(output.shape, output.dtype))) for output in outputs])
     terms: dict[Any, list[Array]] = {}  # where much cancels: the size of the terms
     answer: dict[Any, Flow] = {}
@@ -73,7 +73,7 @@ def flows(order: Sequence[Any], outputs: Sequence[Holder], rows: int) -> dict[An
         summed = len(parts) > 1 and not hasattr(g, "grads")
         large = [] if hasattr(g, "grads") else [*terms.pop(record, []), *(parts if summed else [])]
         gradient = mark_noise(summary(g), g, large) if large else summary(g)
-        if len(shown) <= FEW:
+        if len(visible) <= FEW:
             gradient = replace(gradient, image=image_of(g))
         summaries = tuple([numbers(part) for part in parts]) if summed else ()
         if len(summaries) > rows:
@@ -83,19 +83,19 @@ def flows(order: Sequence[Any], outputs: Sequence[Holder], rows: int) -> dict[An
             continue
         sent = record(g)
         for slot, (parent, part) in enumerate(zip(record.parents, sent, strict=True)):
-            if parent in shown and part is not None:
+            if parent in visible and part is not None:
                 arriving.setdefault(parent, []).append(((record.number, slot), part))
-        seen = tuple([None if part is None else summary(part) for part in sent[:rows]])
+        flow = tuple([None if part is None else summary(part) for part in sent[:rows]])
         least = CANCELS * (gradient.rms or 0.0)
-        if gradient.noise or any([x and x.rms and x.rms < least for x in seen]):
+        if gradient.noise or any([x and x.rms and x.rms < least for x in flow]):
             sizes = record(sum(map(abs, large)) if gradient.noise else abs(g))  # at most as large as the terms are
-            seen = tuple([x and mark_noise(x, part, [size]) for x, part, size in zip(seen, sent, sizes, strict=False)])
-            for parent, x, size in zip(record.parents, seen, sizes, strict=False):
+            flow = tuple([x and mark_noise(x, part, [size]) for x, part, size in zip(flow, sent, sizes, strict=False)])
+            for parent, x, size in zip(record.parents, flow, sizes, strict=False):
                 if x is not None and x.noise:
                     terms.setdefault(parent, []).append(size)
         passed = any([hasattr(part, "grads") for part in sent])  # one of several results hands on what it got
-        factors = (None,) * len(seen) if passed else local(record, g, seen, rows)
-        answer[record] = Flow(gradient, summaries, len(parts), seen, factors)
+        factors = (None,) * len(flow) if passed else local(record, g, flow, rows)
+        answer[record] = Flow(gradient, summaries, len(parts), flow, factors)
     return answer
 
 
@@ -143,19 +143,19 @@ def local(record: Record, g: Array, sent: tuple[Numbers | None, ...], rows: int)
 
 def stored_gradient(leaf: Variable, g: Array) -> dict[str, Any]:
     """The content of a Variable's ``.grad``, if it is not from this pass alone: ``{"kept": ..., "times": 2}``."""
-    kept = leaf.grad
-    if kept is None or tuple(kept.shape) != tuple(g.shape):
+    gradient = leaf.grad
+    if gradient is None or tuple(gradient.shape) != tuple(g.shape):
         return {}
-    kept = kept.value if isinstance(kept, Node) else kept
+    gradient = gradient.value if isinstance(gradient, Node) else gradient
     close = {2: 1e-2, 4: 1e-4}.get(g.dtype.itemsize, 1e-9)
     with np.errstate(all="ignore"):
         least = close * float(abs(g[np.isfinite(g)]).max(initial=0.0))  # what rounding may have changed
-        if np.allclose(kept, g, rtol=close, atol=least, equal_nan=True):
+        if np.allclose(gradient, g, rtol=close, atol=least, equal_nan=True):
             return {}
-        ratio = float(np.real(kept.sum() / g.sum()))
+        ratio = float(np.real(gradient.sum() / g.sum()))
         times = round(ratio) if 1.5 < ratio < 1e9 else 0
-        is_multiple = np.allclose(kept, times * g, rtol=close, atol=least, equal_nan=True)
-        return {"kept": numbers(kept), "times": times if is_multiple else 0}
+        is_multiple = np.allclose(gradient, times * g, rtol=close, atol=least, equal_nan=True)
+        return {"kept": numbers(gradient), "times": times if is_multiple else 0}
 
 
 # ---------------------------------------------------------------- the walk: which nodes are shown
@@ -226,8 +226,8 @@ class Walk:
             notes.append(f"{len(self.everything):,} nodes; showing the {len(self.shown):,} asked for")
         elif self.hidden:
             total, drawn = len(self.everything), len(self.order)
-            told = f"{total:,} nodes; showing the {drawn:,} nearest to the output; {self.hidden:,} are hidden"
-            notes.append(f"{told}. More: graph(limit=...), or the graph of a node further up.")
+            note = f"{total:,} nodes; showing the {drawn:,} nearest to the output; {self.hidden:,} are hidden"
+            notes.append(f"{note}. More: graph(limit=...), or the graph of a node further up.")
         if gradients is False or not self.records:
             return notes
         if gradients is None and not self.backward_was_called:
@@ -300,14 +300,14 @@ class Walk:
         value = self.with_image(numbers(x.value, x.shape, x.dtype), x.value)
         flow = self.flow.get(x) if record or kind == "Variable" else None
         around = self.boxes.around(x) if record else ()
-        given = [(k, y) for k, y in enumerate(x.operands) if y is not None] if record else []
-        drawn = [*given[:ROWS], *[(slot, y) for slot, y in given[ROWS:] if id(y) in self.ids]]
+        operands = [(k, y) for k, y in enumerate(x.operands) if y is not None] if record else []
+        drawn = [*operands[:ROWS], *[(slot, y) for slot, y in operands[ROWS:] if id(y) in self.ids]]
         return Vertex(
             self.ids[id(x)], kind, self.titles.of(x), clip(clean(x.node_name if record else x.name), NAME),
             word(x) if record else kind, value,
             gradient=flow.gradient if flow else self.left.get(x),
             parts=flow.parts if flow else (), of_parts=flow.of_parts if flow else 0,
-            operands=tuple([self.operand(x, slot, y) for slot, y in drawn]), more_operands=len(given[ROWS:]),
+            operands=tuple([self.operand(x, slot, y) for slot, y in drawn]), more_operands=len(operands[ROWS:]),
             output=any([x is y for y in (*self.records, *self.lonely)]),
             notes=tuple(self.notes(x, kind, value, flow)),
             named=self.titles.name(x) is not None,
@@ -356,8 +356,8 @@ class Walk:
     def passes(self) -> str:
         """What ``.grad`` has added up: "2 times this gradient" if that is so for all Variables."""
         times = {flow.times for flow in self.flow.values() if flow.kept}
-        told = len(times) == 1 and 0 not in times and any([r.parents for r in self.records])
-        return f"{times.pop()} times this gradient" if told else "of other passes too"
+        is_single = len(times) == 1 and 0 not in times and any([r.parents for r in self.records])
+        return f"{times.pop()} times this gradient" if is_single else "of other passes too"
 
     @cached_property
     def first_use(self) -> dict[int, int]:

@@ -125,25 +125,25 @@ def result_place(record: Record) -> tuple[Record, int] | None:
 
 def calls_of(records: Iterable[Any], program: Naming) -> list[Call]:
     """The functions with several results among these records."""
-    shown = set(records)
-    in_order = sorted([r for r in shown if r.parents], key=lambda r: int(r.number))
-    found = [(place, record) for record in in_order if (place := result_place(record)) and place[0] in shown]
+    visible = set(records)
+    in_order = sorted([r for r in visible if r.parents], key=lambda r: int(r.number))
+    found = [(place, record) for record in in_order if (place := result_place(record)) and place[0] in visible]
     calls = []
     for call, parts in grouped([(call, (k, record)) for (call, k), record in found]).items():
         places = dict(parts)
         between = [r.parents[0] for r in places.values() if r.parents[0] is not call]
         calls.append(Call(call.rule.name, call, [places[k] for k in sorted(places)], between))
-    return [*calls, *splits(in_order, shown, program)]
+    return [*calls, *splits(in_order, visible, program)]
 
 
 def splits(in_order: Sequence[Any], shown: set[Any], program: Naming) -> list[Call]:
     """Arrays that were split: what one call in the program, of ``np.split`` or its kin, has taken out of them."""
     found = [(r, program.expression(r)) for r in in_order if r.rule.name == "getitem" and r.parents[0] in shown]
-    taken = grouped([((r.parents[0], id(r.place), r.last), r) for r, x in found
+    parts_of = grouped([((r.parents[0], id(r.place), r.last), r) for r, x in found
                      if x is not None and x.is_call and x.called in SPLITS])  # fmt: skip
     users = Counter([parent for record in in_order for parent in record.parents])
     calls = []
-    for (source, *_), records in taken.items():
+    for (source, *_), records in parts_of.items():
         for run in grouped([(r.number - k, r) for k, r in enumerate(records)]).values():  # of numbers without a gap
             moved = source.parents[0] if source.parents and source.rule.name == "moveaxis" else None
             if len(run) >= LEAST and not isinstance(run[0].options["i"], int):
@@ -181,8 +181,8 @@ def titles_of(nodes: Iterable[Any]) -> Titles:
     """The titles of a graph with these records and leaves, for a picture drawn now."""
     nodes = list(nodes)
     program = Naming(nodes)
-    known = [x for x in program.expressions.values() if x is not None]
-    return Titles(program, variables() if len(known) < len(nodes) else {})
+    expressions = [x for x in program.expressions.values() if x is not None]
+    return Titles(program, variables() if len(expressions) < len(nodes) else {})
 
 
 def variables() -> dict[int, str]:
@@ -222,10 +222,10 @@ class Titles:
 
     def place_of_array(self, name: str, x: object) -> int:
         """Which of the plain arrays of that name it is, or is equal to."""
-        known = self.arrays.setdefault(name, [])
-        alike = [k for k, y in enumerate(known) if y is x or is_same(x, y)]
-        known += [] if alike else [x]
-        return [*alike, len(known) - 1][0]
+        arrays = self.arrays.setdefault(name, [])
+        alike = [k for k, y in enumerate(arrays) if y is x or is_same(x, y)]
+        arrays += [] if alike else [x]
+        return [*alike, len(arrays) - 1][0]
 
     def add(self, record: Record) -> None:
         """Find the title of a record whose operands have theirs."""
@@ -349,9 +349,9 @@ class Titles:
     def expression(self, record: Record, brief: int = 0) -> str | None:
         """How it was computed, if that is short: ``sin(a2)``. ``brief``: with … for operands longer than that."""
         name, operands = record.rule.name, record.operands
-        given = [x is not None for x in operands]  # a bound that np.clip was not given is written if it must be
-        operands = operands[: given.count(True)]
-        if len(operands) > 3 or not all(given[: len(operands)]):
+        is_given = [x is not None for x in operands]  # a bound that np.clip was not given is written if it must be
+        operands = operands[: is_given.count(True)]
+        if len(operands) > 3 or not all(is_given[: len(operands)]):
             return None
         if result := result_place(record):
             call, place = result
@@ -467,8 +467,8 @@ def options(record: Record) -> list[str]:
     Those whose name begins with _ are for the backward pass alone (see ``extending/function.py``).
     """
     defaults = dict(zip(record.rule.names, record.rule.defaults, strict=False))  # rules set by users have no template
-    shown = {k: v for k, v in record.options.items() if not k.startswith("_")}
-    return [f"{k}={brief(v)}" for k, v in shown.items() if not _same(v, defaults.get(k))]
+    public = {k: v for k, v in record.options.items() if not k.startswith("_")}
+    return [f"{k}={brief(v)}" for k, v in public.items() if not _same(v, defaults.get(k))]
 
 
 def _same(a: object, b: object) -> bool:

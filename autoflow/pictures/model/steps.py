@@ -116,16 +116,16 @@ def listed(words: list[str]) -> str:
 def forward(graph: GraphData, v: Vertex) -> Step:
     """An operation gets its value; all that is in a folded box is computed."""
     if v.fold:
-        told = f"{inside(v, 'compute')} {amount_text(v.value, graph)}" if v.fold.exits == 1 else inside(v)
-        asked = f"{v.title}: {inside(v, 'compute')}?"
-        return Step(0, "forward", f"{v.title}: {told}", v.id, v.title, v.value, question=asked)
+        caption = f"{inside(v, 'compute')} {amount_text(v.value, graph)}" if v.fold.exits == 1 else inside(v)
+        quiz = f"{v.title}: {inside(v, 'compute')}?"
+        return Step(0, "forward", f"{v.title}: {caption}", v.id, v.title, v.value, question=quiz)
     bare = v.title == v.word.partition(", ")[0]
-    said = f"{call(v)} = " if bare else f"{v.title} = " + (f"{call(v)} = " if v.title.isidentifier() else "")
-    told = amount_text(v.value, graph)
+    lead = f"{call(v)} = " if bare else f"{v.title} = " + (f"{call(v)} = " if v.title.isidentifier() else "")
+    caption = amount_text(v.value, graph)
     if v.results:
-        said = ", ".join([r.title for r in v.results]) + f" = {v.title}: "
-        told = ", ".join([amount_text(r.value, graph) for r in v.results])
-    return Step(0, "forward", said + told, v.id, v.title, v.value, question=said + "?")
+        lead = ", ".join([r.title for r in v.results]) + f" = {v.title}: "
+        caption = ", ".join([amount_text(r.value, graph) for r in v.results])
+    return Step(0, "forward", lead + caption, v.id, v.title, v.value, question=lead + "?")
 
 
 def inside(v: Vertex, verb: str = "") -> str:
@@ -166,22 +166,24 @@ def backward(graph: GraphData, v: Vertex, sums: Sums) -> Step:
     """An operation whose gradient is complete sends to each operand what that contributes."""
     products = tuple([sums.add(row) for row in v.operands if row.sent is not None or (v.fold and row.flows)])
     if v.fold:
-        said = f"{v.title}: {inside(v, 'send')} back"
-        told = ";   ".join([say(p, None, graph) for p in products])
-        text = f"{said}   {told}" if products else f"{v.title}: {inside(v)}, nothing is sent back"
-        return Step(0, "backward", text, v.id, v.title, v.value, v.gradient, products, f"{said}?")
+        lead = f"{v.title}: {inside(v, 'send')} back"
+        caption = ";   ".join([say(p, None, graph) for p in products])
+        text = f"{lead}   {caption}" if products else f"{v.title}: {inside(v)}, nothing is sent back"
+        return Step(0, "backward", text, v.id, v.title, v.value, v.gradient, products, f"{lead}?")
     assert v.gradient is not None  # noqa: S101
-    said = f"{v.title} has gradient {amount_text(v.gradient, graph)}"
+    lead = f"{v.title} has gradient {amount_text(v.gradient, graph)}"
     if v.results:
-        known = [f"{amount_text(r.gradient, graph)} of {r.title}" for r in v.results if r.gradient is not None]
-        said = f"{v.title} has the gradients {', '.join(known)}"
-    told = ";   ".join([say(p, v.gradient, graph) for p in products])
-    asked = ";   ".join([say(p, v.gradient, graph, ask=True) for p in products])
+        amounts = [f"{amount_text(r.gradient, graph)} of {r.title}" for r in v.results if r.gradient is not None]
+        lead = f"{v.title} has the gradients {', '.join(amounts)}"
+    caption = ";   ".join([say(p, v.gradient, graph) for p in products])
+    quiz = ";   ".join([say(p, v.gradient, graph, ask=True) for p in products])
     more = f";   {v.left_out}" if v.left_out else ""
     if not products:
-        return Step(0, "backward", f"{said}, sends nothing back", v.id, v.title, v.value, v.gradient)
-    start = f"{said}, sends back   "
-    return Step(0, "backward", start + told + more, v.id, v.title, v.value, v.gradient, products, start + asked + more)
+        return Step(0, "backward", f"{lead}, sends nothing back", v.id, v.title, v.value, v.gradient)
+    start = f"{lead}, sends back   "
+    return Step(
+        0, "backward", start + caption + more, v.id, v.title, v.value, v.gradient, products, start + quiz + more
+    )
 
 
 def say(p: Product, gradient: Numbers | None, graph: GraphData, *, ask: bool = False) -> str:

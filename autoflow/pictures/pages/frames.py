@@ -44,16 +44,16 @@ def frames(graph: GraphData) -> Iterator[tuple[Step, Drawing]]:
 
     Raises ValueError for a picture with folded boxes, whose parts have no cards to show a step on.
     """
-    shown = on_paper(visible_picture(graph))
-    if any([v.fold for v in shown.nodes]):
+    picture = on_paper(visible_picture(graph))
+    if any([v.fold for v in picture.nodes]):
         raise ValueError("the steps of a folded picture cannot be drawn: node.step().save(...) draws all nodes")
-    steps = steps_of(shown)
-    told = [frame(shown, step) for step in steps]
-    drawing = drawing_of(shown)
+    steps = steps_of(picture)
+    contents = [frame(picture, step) for step in steps]
+    drawing = drawing_of(picture)
     captions = [break_words(step.caption, drawing.wide - 2 * MARGIN, "numbers") for step in steps]
     lines = max(map(len, captions)) + 1
     for k, step in enumerate(steps):
-        state = state_of(told, k)
+        state = state_of(contents, k)
         now = drawing if state is None else replace(drawing, items=tuple([in_state(x, state) for x in drawing.items]))
         yield step, with_caption(now, [f"{k} / {len(steps) - 1}  {step.phase}", *captions[k]], lines)
 
@@ -214,8 +214,8 @@ def to_mp4(pictures: Iterator[Array], seconds: float) -> bytes:
         data = b"".join([picture.tobytes() for picture in drawn])
         done = subprocess.run(command, input=data, capture_output=True, check=False)  # noqa: S603 - our own words
         if done.returncode or not path.exists():
-            said = done.stderr.decode(errors="replace").strip()
-            raise OSError(f"{program} could not write an .mp4 file: {said[-500:]}")
+            error = done.stderr.decode(errors="replace").strip()
+            raise OSError(f"{program} could not write an .mp4 file: {error[-500:]}")
         return path.read_bytes()
 
 

@@ -70,9 +70,9 @@ def answer_of(x: Numbers | None) -> float | dict[str, list[float]] | None:
 
 def sent_answer(graph: GraphData, node: Vertex, slot: int, sent: Numbers | None) -> Any:
     """The answer for a contribution: its numbers, or its formula, or its shape."""
-    known = answer_of(sent)
-    if known is not None or sent is None or sent.scalar or sent.elements is not None:
-        return known
+    answer = answer_of(sent)
+    if answer is not None or sent is None or sent.scalar or sent.elements is not None:
+        return answer
     return formula_choice(graph, node, slot) or {"shape": list(sent.shape)}
 
 
@@ -111,25 +111,25 @@ def toggles(graph: GraphData) -> list[dict[str, Any]]:
     if graph.view or graph.look.engine == "dot" or not (home.frames or any([v.fold for v in home.nodes])):
         return []  # (a huge graph is a view: its parts were never gathered)
     start = frozenset(graph.look.closed or views.boxes_of(graph)[1])
-    known = {start: home}
+    images = {start: home}
     texts = {start: ""}  # that picture is in the page already
     waiting, budget = [start], [CARDS - len(home.nodes), LETTERS]
     listing = Listing(graph)
     for closed in waiting:
-        for other, _ in ways(known[closed], closed, start).values():
-            if other not in known and len(known) < PICTURES and min(budget) > 0:
+        for other, _ in ways(images[closed], closed, start).values():
+            if other not in images and len(images) < PICTURES and min(budget) > 0:
                 drawn = views.visible_picture(views.with_look(graph, closed=tuple(sorted(other))))
                 budget[0] -= len(drawn.nodes)
                 text = to_svg(drawn) if budget[0] > 0 else ""
                 budget[1] -= len(text)
                 if min(budget) > 0:
-                    known[other], texts[other] = drawn, text
+                    images[other], texts[other] = drawn, text
                     waiting.append(other)
-    number = {closed: k for k, closed in enumerate(known)}
+    number = {closed: k for k, closed in enumerate(images)}
     titles = [v.title for v in graph.nodes]
     return [
         picture_data(drawn, closed, texts[closed], number, home, titles, start) | {"program": listing.cards(drawn)}
-        for closed, drawn in known.items()
+        for closed, drawn in images.items()
     ]
 
 
@@ -203,24 +203,24 @@ def ground(theme: str) -> str:
 
 def policy(*scripts: str) -> str:
     """The policy for our pages: a browser may run these scripts and no others, and load nothing."""
-    known = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in scripts]
-    allowed = " ".join([f"'sha256-{text}'" for text in known])
+    hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in scripts]
+    allowed = " ".join([f"'sha256-{text}'" for text in hashes])
     return f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src {allowed}"
 
 
 def fragment(graph: GraphData, start: int = LAST, quiz: bool = False) -> str:
     """The contents of the page, or of a notebook's cell. ``quiz``: with *predict first*, backward only."""
-    shown = visible_picture(graph)
-    known = len(shown.nodes) <= STEPPED and not (graph.view and any([v.fold for v in graph.nodes]))  # not of huge ones
-    steps = steps_of(shown) if graph.gradients and known else []
-    told = [frame(shown, step) for step in steps]
+    view = visible_picture(graph)
+    small = len(view.nodes) <= STEPPED and not (graph.view and any([v.fold for v in graph.nodes]))  # not of huge ones
+    steps = steps_of(view) if graph.gradients and small else []
+    frames = [frame(view, step) for step in steps]
     data = {
         "start": start,
-        "program": Listing(graph).data(shown),
+        "program": Listing(graph).data(view),
         "css": style(graph.look.theme),
         "light": {"light": "true", "dark": "false"}.get(graph.look.theme, ""),  # fixed; in JupyterLab's words
-        "steps": told,
-        "values": named_values(shown, steps),
+        "steps": frames,
+        "values": named_values(view, steps),
         "quiz": quiz,
         "folds": toggles(graph),
     }
@@ -289,24 +289,24 @@ def attribute(data: object) -> str:
 
 def frame(graph: GraphData, step: Step) -> dict[str, Any]:
     """One step: its texts, the arrows that lead to its node, the products that it sends, the texts that change."""
-    told: dict[str, Any] = {"phase": step.phase, "caption": step.caption}
+    fields: dict[str, Any] = {"phase": step.phase, "caption": step.caption}
     if step.question:
-        told["question"] = step.question
+        fields["question"] = step.question
     if step.node is None:
-        return told
+        return fields
     node = graph.nodes[step.node]
-    told |= {"node": node.id, "name": node.title}
+    fields |= {"node": node.id, "name": node.title}
     if step.phase == "backward" and node.id in (rules := dict(graph.rules)):
-        told["rule"] = rules[node.id]
+        fields["rule"] = rules[node.id]
     if step.phase == "forward":
-        told["value"] = answer_of(node.value)
-        told["inputs"] = [arrow(row.source, node, row.slot) for row in node.operands if row.source is not None]
+        fields["value"] = answer_of(node.value)
+        fields["inputs"] = [arrow(row.source, node, row.slot) for row in node.operands if row.source is not None]
     if step.phase == "seed" and step.gradient is not None:
-        told["sum"] = step.gradient.text(graph.look.digits)
-        told["complete"] = node.of_parts <= 1
+        fields["sum"] = step.gradient.text(graph.look.digits)
+        fields["complete"] = node.of_parts <= 1
     if step.products:
         places = [row.slot for row in node.operands if row.sent is not None]  # of the row's "= 6.619" in the card
-        told["products"] = [
+        fields["products"] = [
             {
                 "edge": arrow(p.source, node, p.slot), "to": p.source,
                 "row": places.index(p.slot) if p.slot in places else -1,
@@ -316,7 +316,7 @@ def frame(graph: GraphData, step: Step) -> dict[str, Any]:
             }
             for p in step.products
         ]  # fmt: skip
-    return told
+    return fields
 
 
 def changed_gradient(graph: GraphData, p: Product) -> dict[str, int]:

@@ -35,17 +35,17 @@ class Listing:
         """Take in a file, if it is still what ran."""
         lines = linecache.getlines(file)
         encoded = [line.encode() for line in lines]
-        known = [place for place in places if segment(encoded, place[1:5]) == place[5]]
-        wanted = {n for _, first, last, *_ in known for n in (*openers(lines, first), *range(first - 1, last + 2))}
-        shown = sorted(wanted.intersection(range(1, len(lines) + 1)))[:MOST]
-        for place in known:
+        current = [place for place in places if segment(encoded, place[1:5]) == place[5]]
+        near = {n for _, first, last, *_ in current for n in (*openers(lines, first), *range(first - 1, last + 2))}
+        numbers = sorted(near.intersection(range(1, len(lines) + 1)))[:MOST]
+        for place in current:
             ends = zip(place[1:3], place[3:5], strict=True)
             columns = [units(encoded[n - 1], column) for n, column in ends]
             self.places[place] = len(self.spans)
             self.spans.append((len(self.files), *place[1:3], *columns))
         name = clip(clean(os.path.basename(file)), 40) if os.path.isfile(file) else ""  # of a cell none
-        texts = [[n, clip(clean(lines[n - 1].rstrip()), WIDEST)] for n in shown]
-        self.files += [{"name": name, "lines": texts}] if known else []
+        texts = [[n, clip(clean(lines[n - 1].rstrip()), WIDEST)] for n in numbers]
+        self.files += [{"name": name, "lines": texts}] if current else []
 
     def data(self, drawn: GraphData) -> dict[str, Any] | None:
         """The same for a page; None if there is nothing to show."""

@@ -135,17 +135,17 @@ def save(graph: GraphData, path: Any, writers: Mapping[str, Writer] | None = Non
     ``seconds`` how long a film shows each step."""
     target = Path(os.fspath(path))
     suffix = target.suffix.lower()
-    known = WRITERS | dict(writers or {})
+    writer_of = WRITERS | dict(writers or {})
     if suffix in DRAWN:
         target.write_bytes(rasterise(graph, suffix[1:]))
     elif suffix in FILMS:
         from .frames import film
 
         target.write_bytes(film(graph, suffix[1:], seconds))
-    elif suffix in known:
-        target.write_text(known[suffix](graph), encoding="utf-8", newline="\n")
+    elif suffix in writer_of:
+        target.write_text(writer_of[suffix](graph), encoding="utf-8", newline="\n")
     else:
-        words = " ".join([*known, *DRAWN, *FILMS])
+        words = " ".join([*writer_of, *DRAWN, *FILMS])
         raise ValueError(f"a picture can be saved as {words}; not as {clip(repr(target.name), 60)}")
     return target
 
@@ -225,8 +225,8 @@ def make_bundle(
 def wanted_kinds(kinds: Iterable[str], include: Kinds = None, exclude: Kinds = None) -> list[str]:
     """The requested kinds of output; IPython in a terminal wants text only."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    asked = include or getattr(getattr(shell, "display_formatter", None), "active_types", None)
-    return [kind for kind in kinds if (not asked or kind in asked) and kind not in (exclude or ())]
+    active = include or getattr(getattr(shell, "display_formatter", None), "active_types", None)
+    return [kind for kind in kinds if (not active or kind in active) and kind not in (exclude or ())]
 
 
 class MovingPage:
@@ -265,8 +265,8 @@ class MovingPage:
             return bundle(self.picture, include, exclude)
         trouble = ""
         try:
-            if (shown := self.widget_bundle()) is not None:
-                return shown
+            if (bundled := self.widget_bundle()) is not None:
+                return bundled
         except ImportError:  # anywidget is not installed: the page says so, or has everything but the way to Python
             pass
         except Exception as error:

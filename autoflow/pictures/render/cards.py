@@ -211,8 +211,8 @@ def folded_lines(graph: GraphData, node: Vertex, fold: Fold) -> list[CardLine]:
     """A folded box: + name and shape, what is in it, how large its gradient is."""
     shape = node.value.shape_text() if fold.exits == 1 else ""
     lines = [CardLine("head", (span("+", "word"), span(node.title, "title")), (span(shape, "shape"),) if shape else ())]
-    told = [fold.text(), *fold.told, " · ".join(reversed(fold.content()))]
-    lines += [note_line(text) for text in told if text]
+    texts = [fold.text(), *fold.told, " · ".join(reversed(fold.content()))]
+    lines += [note_line(text) for text in texts if text]
     if node.gradient is not None and graph.look.detail != "names":
         lines.append(foot(graph, node, node.gradient))
     return lines
@@ -300,10 +300,10 @@ def gradient_line(graph: GraphData, name: str, gradient: Numbers, carried: Verte
     digits = graph.look.digits
     left = span(name, "partial")
     if gradient.scalar or (gradient.elements and len(gradient.text(digits)) <= WIDE):
-        told, whole = "", gradient.text(digits)
+        prefix, whole = "", gradient.text(digits)
         if graph.look.detail == "lesson" and carried.parts and (gradient.scalar or not graph.look.compact):
-            told, whole = sum_text(carried.parts, carried.of_parts, gradient, digits)
-        return CardLine("foot", (left,), (*([span(told, "parts")] if told else []), span(whole, "gradient")))
+            prefix, whole = sum_text(carried.parts, carried.of_parts, gradient, digits)
+        return CardLine("foot", (left,), (*([span(prefix, "parts")] if prefix else []), span(whole, "gradient")))
     bar = span("", "blocks")
     return CardLine("foot", (left, bar), (span(gradient.magnitude(digits), "gradient"),), gradient.blocks())
 
@@ -423,8 +423,8 @@ def table(picture: GraphData, *, ascii: bool = False, memory: bool = False) -> s
     """
     rows = table_rows(picture)
     if memory:
-        kept = ["kept", *[f"{v.kept:,}" for v in picture.nodes]]
-        rows = [[*row[:5], size, *row[5:]] for row, size in zip(rows, kept, strict=True)]
+        bytes_row = ["kept", *[f"{v.kept:,}" for v in picture.nodes]]
+        rows = [[*row[:5], size, *row[5:]] for row, size in zip(rows, bytes_row, strict=True)]
     return "\n".join(aligned([[to_ascii(cell) for cell in row] for row in rows] if ascii else rows))
 
 
@@ -433,12 +433,12 @@ def table_rows(picture: GraphData) -> list[list[str]]:
     digits = picture.look.digits
     rows = [["node", "title", "operation", "shape", "value", "gradient", "operands"]]
     for v in picture.nodes:
-        shown = [v.value.shape_text(), v.value.text(digits), v.gradient.text(digits) if v.gradient else ""]
+        cells = [v.value.shape_text(), v.value.text(digits), v.gradient.text(digits) if v.gradient else ""]
         if v.results:
             sent = [f"{r.title}: {r.gradient.text(digits)}" for r in v.results if r.gradient is not None]
-            shown = [v.several, "  ".join([f"{r.title} = {r.value.text(digits)}" for r in v.results]), "  ".join(sent)]
+            cells = [v.several, "  ".join([f"{r.title} = {r.value.text(digits)}" for r in v.results]), "  ".join(sent)]
         rows.append([
-            str(v.id), v.title, v.word, *shown,
+            str(v.id), v.title, v.word, *cells,
             " ".join([row.title if row.source is None else str(row.source) for row in v.operands]),
         ])  # fmt: skip
     return rows

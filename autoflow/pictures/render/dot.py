@@ -65,17 +65,17 @@ def signs(graph: GraphData) -> list[Sign]:
     rule = next(iter(sorted(rules, key=lambda rule: rule == "g")), "")
     if rule and graph.look.detail == "arrays":
         more = ", ●: its value" * any(["●" in rule for rule in rules])
-        told = f"what is sent back to that operand; g: the gradient of its card{more}"
-        answer.append([(rule, "local"), (told, "note")])
+        explanation = f"what is sent back to that operand; g: the gradient of its card{more}"
+        answer.append([(rule, "local"), (explanation, "note")])
     if graph.look.detail == "lesson":
-        known = [row.local for row in rows if row.local and row.sent]
-        local = next(iter(sorted(known, key=lambda x: x.elements in ((1.0,), (-1.0,)))), None)  # 1 explains little
+        terms = [row.local for row in rows if row.local and row.sent]
+        local = next(iter(sorted(terms, key=lambda x: x.elements in ((1.0,), (-1.0,)))), None)  # 1 explains little
         sent = next((row.sent for row in rows if row.sent), None)
         if local is not None:
             answer.append([(f"×{local.text(digits)}", "local"), ("local derivative", "note")])
         if sent is not None:
-            told = "sent back along that arrow (thicker: larger)"
-            answer.append([(f"= {short(sent, digits)}", "sent"), (told, "note")])
+            explanation = "sent back along that arrow (thicker: larger)"
+            answer.append([(f"= {short(sent, digits)}", "sent"), (explanation, "note")])
     return answer
 
 

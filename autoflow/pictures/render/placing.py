@@ -41,8 +41,8 @@ Area = tuple[float, float, float, float]  # of a box: along, across, size along,
 def downward(graph: GraphData) -> list[bool]:
     """For each node: do arrows run from top to bottom around it?"""
     across = boxes_across(graph)
-    known = {path: is_down(graph.look.direction, path, across) for path in {v.entered for v in graph.nodes}}
-    return [known[v.entered] for v in graph.nodes]
+    is_down_at = {path: is_down(graph.look.direction, path, across) for path in {v.entered for v in graph.nodes}}
+    return [is_down_at[v.entered] for v in graph.nodes]
 
 
 def boxes_across(graph: GraphData) -> set[Path]:
@@ -76,10 +76,10 @@ def place(graph: GraphData, drawn: Sequence[Card], widths: list[float]) -> tuple
 
 def frame_line(f: Frame, compact: bool | None) -> CardLine:
     """The headline of an open box: − name · what · parameter count; or just one of these, if the box is narrow."""
-    told = clip(f.fold.text(), 60)
-    if compact and len(told) > BRIEF:
-        told = f.fold.count_text() or clip(told, BRIEF)
-    return CardLine("head", (span("−", "word"), span(f.title, "title"), span(told, "word")))
+    text = clip(f.fold.text(), 60)
+    if compact and len(text) > BRIEF:
+        text = f.fold.count_text() or clip(text, BRIEF)
+    return CardLine("head", (span("−", "word"), span(f.title, "title"), span(text, "word")))
 
 
 def box(graph: GraphData, c: Card, wide: float, down: bool) -> NodeBox:
@@ -131,12 +131,12 @@ def fit_picture(graph: Picture) -> Picture:
     than the page then, its cards do without values; if that is not enough, sequences and boxes in it fold further. It
     is not cut into sections, which no program knows, as long as the page scrolls no more than a little."""
     graph, may = replace(graph, look=replace(graph.look, compact=False)), graph.look.compact is None
-    shown = visible_picture(graph)
-    way, over = best_way(shown)
-    if may and (over or way == "boxes" or has_sequence(shown)):
+    picture = visible_picture(graph)
+    way, over = best_way(picture)
+    if may and (over or way == "boxes" or has_sequence(picture)):
         graph = with_look(graph, compact=True)
         way, over = best_way(visible_picture(graph))
-    elif may and any([x is not None and x.image for v in shown.nodes for x in (v.value, v.gradient)]):
+    elif may and any([x is not None and x.image for v in picture.nodes for x in (v.value, v.gradient)]):
         tried = with_look(graph, images=True)
         graph = tried if best_way(visible_picture(tried)) == (way, over) else graph
     whole, may = graph, graph.look.fold and graph.look.depth is None and not graph.look.open
@@ -179,20 +179,20 @@ def best_way(drawn: GraphData) -> tuple[str, float]:
     """The direction of what is drawn, for a reader with a page of 1280 × 900, and how much of it, in screens, is beside
     or below the page then."""
     rank = ranks(len(drawn.nodes), [(e.source, e.target) for e in drawn.edges])
-    made = cards(drawn)
+    drawn_cards = cards(drawn)
     room: dict[int, float] = {}
     pile: dict[int, float] = {}
-    for r, card in zip(rank, made, strict=True):
+    for r, card in zip(rank, drawn_cards, strict=True):
         room[r] = max(room.get(r, 0.0), card.width)
         pile[r] = pile.get(r, 0.0) + card.height + APART
     frames = SIDES * max([len(f.path) for f in drawn.frames], default=0)
     wide, high = fsum(room.values()) + GAP * len(room) + frames, max(pile.values(), default=0.0) + frames
     sure = not frames and wide + RIGHT.most * len(room) <= SURE[0]  # however much room curves take
-    if wide <= SURE[0] and high <= SURE[1] and (sure or not price(drawn, made, "right")[1]):
+    if wide <= SURE[0] and high <= SURE[1] and (sure or not price(drawn, drawn_cards, "right")[1]):
         return "right", 0.0
-    if len(made) > TRIED:
+    if len(drawn_cards) > TRIED:
         return guess(drawn, rank), 0.0
-    tried = [(*price(drawn, made, way), way) for way in ((*WAYS, "boxes") if drawn.frames else WAYS)]
+    tried = [(*price(drawn, drawn_cards, way), way) for way in ((*WAYS, "boxes") if drawn.frames else WAYS)]
     _, over, way = min(tried, key=lambda one: (one[1] > 0.0, one[0] + one[1]))
     return way, over
 

@@ -49,8 +49,8 @@ def paint(what: str, value: str, theme: str) -> str:
     """One property. A colour is known by its number, in a theme that is open by its name, too."""
     if value not in LIGHT:
         return f"{what}:{value}"
-    known = [THEMES[theme][value]] if theme in THEMES else [LIGHT[value], f"var(--{value})"][not theme :]
-    return ";".join([f"{what}:{colour}" for colour in known])
+    colours = [THEMES[theme][value]] if theme in THEMES else [LIGHT[value], f"var(--{value})"][not theme :]
+    return ";".join([f"{what}:{colour}" for colour in colours])
 
 
 def properties(name: str, theme: str) -> str:
@@ -94,8 +94,8 @@ def element(item: Item) -> str:
         return f"<g{names}{mark}{shift}>{''.join(map(element, item.items))}</g>"
     named = {field.name: getattr(item, field.name) for field in fields(item)}
     inside = named.pop("text", None)
-    given = [(key, value) for key, value in named.items() if value not in (None, "", "start")]
-    start = " ".join([tag_of(item), *[NAMES.get(key, f'{key}="%s"') % text_of(value) for key, value in given]])
+    attributes = [(key, value) for key, value in named.items() if value not in (None, "", "start")]
+    start = " ".join([tag_of(item), *[NAMES.get(key, f'{key}="%s"') % text_of(value) for key, value in attributes]])
     return f"<{start}/>" if inside is None else f"<{start}>{escape(inside)}</{tag_of(item)}>"
 
 

@@ -97,20 +97,20 @@ class Tree:
                 assert row is not None  # noqa: S101 - an entry has a node or an operand
                 yield TreeRow(lead + row.title + (f"  ({row.note})" if row.note not in ("", "no gradient") else ""))
                 continue
-            known = node.id in self.seen
+            is_repeated = node.id in self.seen
             if node.results:
                 key = node.id, row.result if row else None
                 yield self.line(node, row, lead, key in self.shown, False)
                 self.shown.add(key)
                 outputs = [k for k, result in enumerate(node.results) if result.output and row is None]
                 below_it = [(node, Operand(k, "", node.id, result=k), f"{below}├─ ", below) for k in outputs]
-                stack += reversed(below_it + ([] if known else list(self.children(node, below))))
+                stack += reversed(below_it + ([] if is_repeated else list(self.children(node, below))))
                 self.seen.add(node.id)
                 continue
-            deep = len(below) >= 4 * DEEP and not known and bool(node.operands)
-            yield self.line(node, row, lead, known, deep)
+            deep = len(below) >= 4 * DEEP and not is_repeated and bool(node.operands)
+            yield self.line(node, row, lead, is_repeated, deep)
             self.later += [node.id] if deep else []
-            if not (known or deep):
+            if not (is_repeated or deep):
                 self.seen.add(node.id)
                 stack += reversed(list(self.children(node, below)))
 
@@ -160,14 +160,14 @@ class Tree:
         text += f"  ({', '.join(notes)})" if notes else ""
         if (gradient := carried.gradient) is None:
             return TreeRow(text)
-        of, told, whole = carried.parts, "", gradient.text(self.digits)
+        of, prefix, whole = carried.parts, "", gradient.text(self.digits)
         if of and self.is_lesson:
-            told, whole = sum_text(of, carried.of_parts, gradient, self.digits)
-            told = f"{told[-1] if told[-1] in '=≈' else ''} {told.rstrip(' =≈')}".strip()
-        shown = f"∂ {whole}"
+            prefix, whole = sum_text(of, carried.of_parts, gradient, self.digits)
+            prefix = f"{prefix[-1] if prefix[-1] in '=≈' else ''} {prefix.rstrip(' =≈')}".strip()
+        line_text = f"∂ {whole}"
         if gradient.elements is None:
-            shown = f"∂ {'▰' * gradient.blocks()}{'▱' * (6 - gradient.blocks())} {gradient.magnitude(self.digits)}"
-        return TreeRow(text, shown, local, told)
+            line_text = f"∂ {'▰' * gradient.blocks()}{'▱' * (6 - gradient.blocks())} {gradient.magnitude(self.digits)}"
+        return TreeRow(text, line_text, local, prefix)
 
 
 # ---------------------------------------------------------------- JSON and Mermaid

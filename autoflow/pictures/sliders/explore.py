@@ -200,16 +200,16 @@ def why_unsuited(root: Node) -> str | None:
 def has_branches(f: AnyFunction, root: Node, inputs: dict[Any, Slider], variables: ByName) -> str | None:
     """Does the function compute something else for other inputs (an ``if``, a comparison), or fail? Tried at the ends
     of each slider, and at a few others."""
-    rng, start, known = np.random.default_rng(0), {v: s.start for v, s in inputs.items()}, variables_of(root)
+    rng, start, variable_of = np.random.default_rng(0), {v: s.start for v, s in inputs.items()}, variables_of(root)
     places = [{**start, v: end} for v, s in inputs.items() for end in (s.low, s.high)]
     for at in [*places, *[{v: rng.uniform(s.low, s.high) for v, s in inputs.items()} for _ in range(TRIES)]]:
         try:
             with np.errstate(all="ignore"):
-                given = {name: Variable(at.get(v, v.value), name) for name, v in variables.items()}
-                theirs = np.asarray(output_of(f, given), float)
+                moved = {name: Variable(at.get(v, v.value), name) for name, v in variables.items()}
+                theirs = np.asarray(output_of(f, moved), float)
         except Exception as error:
             return f"the function raises {type(error).__name__} for other inputs"
-        ours = replay_node(root, {v: x for v, x in at.items() if v in known})  # an n may be in range(int(n)) only
+        ours = replay_node(root, {v: x for v, x in at.items() if v in variable_of})  # an n may be in range(int(n)) only
         if theirs.shape != ours.shape or not np.allclose(theirs, ours, rtol=1e-9, atol=1e-300, equal_nan=True):
             return "the function computes something else for other inputs (an if, a comparison, or float(x))"
     return None
@@ -233,33 +233,33 @@ def model_class() -> Any:
 
 def widget(page: Explorer) -> Any:
     """The widget of a page of sliders; it draws again whenever a slider moves."""
-    shown = [asdict(s) for _, _, s in page.places]
+    sliders = [asdict(s) for _, _, s in page.places]
     start = [s.start for _, _, s in page.places]
     first = point(page, page.root, {v: v for v, *_ in page.places}, start)
     axes = [0, 1 if len(page.places) == 2 else -1]
-    made = model_class()(
-        inputs=shown, values=start, digits=page.picture.look.digits, picture=page.picture.to_svg(),
+    model = model_class()(
+        inputs=sliders, values=start, digits=page.picture.look.digits, picture=page.picture.to_svg(),
         colours=properties("autoflow-widget", "auto"), point=first, axes=axes,
     )  # fmt: skip
 
-    known: list[Any] = [None]  # what the grid was computed for
+    where: list[Any] = [None]  # what the grid was computed for
 
     def draw(change: Any) -> None:
         try:
             if change["name"] == "values":
-                root, new = root_at(page, made.values)
-                made.picture = picture_of(page, root).to_svg()
-                made.point, made.note = point(page, root, new, made.values), ""
-            fixed = tuple([x for k, x in enumerate(made.values) if k not in made.axes])
-            if made.point and known[0] != (tuple(made.axes), fixed):  # it does not change with the axes' own sliders
-                made.samples = on_grid(page, made.values, made.axes)
-                known[0] = tuple(made.axes), fixed
+                root, new = root_at(page, model.values)
+                model.picture = picture_of(page, root).to_svg()
+                model.point, model.note = point(page, root, new, model.values), ""
+            fixed = tuple([x for k, x in enumerate(model.values) if k not in model.axes])
+            if model.point and where[0] != (tuple(model.axes), fixed):  # it does not change with the axes' own sliders
+                model.samples = on_grid(page, model.values, model.axes)
+                where[0] = tuple(model.axes), fixed
         except Exception as error:
-            made.note = f"{type(error).__name__}: {clip(clean(error), 200)}"
+            model.note = f"{type(error).__name__}: {clip(clean(error), 200)}"
 
-    made.observe(draw, ["values", "axes"])
+    model.observe(draw, ["values", "axes"])
     draw({"name": "axes"})
-    return made
+    return model
 
 
 def root_at(page: Explorer, values: Sequence[float]) -> tuple[Any, dict[Any, Any]]:

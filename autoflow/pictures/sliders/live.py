@@ -101,9 +101,9 @@ TOKEN = re.compile("\ue000([a-z][0-9.]+)\ue002*\ue001")
 def fragment(page: Any) -> tuple[str, str]:
     """The contents of a cell: tape, image and table, script."""
     data, rows = tape(page)
-    known = f"const ROWS={{{','.join([f'{safe_json(name)}:{row}' for name, row in rows.items()])}}};"
-    key = key_of(known)  # another page in the document has other rows
-    start = f'{known}for(const e of document.querySelectorAll(".autoflow-explore[data-key={key!r}]:not([data-live])"))'
+    table = f"const ROWS={{{','.join([f'{safe_json(name)}:{row}' for name, row in rows.items()])}}};"
+    key = key_of(table)  # another page in the document has other rows
+    start = f'{table}for(const e of document.querySelectorAll(".autoflow-explore[data-key={key!r}]:not([data-live])"))'
     program = wrap_script(pack_file("unpack.js"), script(), f"{start}mount(e,ROWS);")
     return (
         f'<div class="autoflow-explore {PLAIN}" data-key="{key}" data-autoflow=\'{attribute(data)}\'>'
@@ -126,18 +126,18 @@ def tape(page: Any) -> tuple[dict[str, Any], dict[str, str]]:
     titles = titles_of(order)
     rows: dict[str, str] = {}
     nodes: list[list[Any]] = []
-    shown: list[str | None] = []
+    outputs: list[str | None] = []
     place: dict[Any, int] = {}
 
     def constant(x: object) -> int:
         nodes.append([None, [], [], jsonable(x)])
-        shown.append(titles.of(x) if isinstance(x, Node) and titles.name(x) else None)
+        outputs.append(titles.of(x) if isinstance(x, Node) and titles.name(x) else None)
         return len(nodes) - 1
 
     for record in order:
         if not record.parents:
             place[record] = constant(record.value)
-            shown[-1] = titles.of(record)
+            outputs[-1] = titles.of(record)
             continue
         titles.add(record)
         pairs = zip(record.parents, record.operands, strict=True)
@@ -149,9 +149,9 @@ def tape(page: Any) -> tuple[dict[str, Any], dict[str, str]]:
         while rows.setdefault(name, row) != row:  # two of the user's rules may have one name
             name += "'"
         nodes.append([name, args, flows, None])
-        shown.append(titles.of(record))
+        outputs.append(titles.of(record))
     data = {
-        "nodes": nodes, "titles": shown, "output": place[page.root.grad_fn], "digits": modes().digits,
+        "nodes": nodes, "titles": outputs, "output": place[page.root.grad_fn], "digits": modes().digits,
         "inputs": [{"node": place[v], **asdict(s)} for v, s in page.inputs.items() if v in place],
         "svg": live_svg(page, place), "notes": notes(order, titles),
     }  # fmt: skip
@@ -349,8 +349,8 @@ def trace_row(rule: Any, vjps: Values, is_absent: tuple[bool, ...]) -> str | Non
         if rule.function in TEMPLATES:
             return letter.call(rule.function, saved[:-2], {})
         function, order = getattr(rule.function, "compute", rule.compute), rule.order
-        given = dict(zip(rule.names, saved, strict=False))
-        return function(*[given.pop(name) for name in order], **given)
+        by_name = dict(zip(rule.names, saved, strict=False))
+        return function(*[by_name.pop(name) for name in order], **by_name)
 
     def sent(k: int) -> Callable[[list[Any]], Any]:
         return lambda saved: vjps[k](saved[-1], saved[:-1])

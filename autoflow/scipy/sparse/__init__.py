@@ -165,9 +165,9 @@ def array_ufunc(self: Any, ufunc: np.ufunc, method: str, x: Any, y: Any = None, 
     if method != "__call__" or options or others or (y is not None and ufunc not in OPERATORS):
         return NotImplemented
     if y is None:
-        held = np.empty((), object)
-        held[()] = x
-        return ufunc(held)
+        cell = np.empty((), object)
+        cell[()] = x
+        return ufunc(cell)
     word, turned = OPERATORS[ufunc].split()
     return getattr(x, f"__{word}__")(y) if theirs.issparse(x) else getattr(y, f"__{turned}__")(x)
 

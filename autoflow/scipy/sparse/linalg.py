@@ -39,8 +39,8 @@ def sparse_solve(
         return np.reshape(theirs.spsolve(matrix, b, **(options or {})), b.shape)
     z, failed = getattr(theirs, method)(matrix, b, **(options or {}))
     if failed:
-        said = f"scipy.sparse.linalg.{method} did not converge, here or on the way back"
-        raise ConvergenceError(f"{said}: set rtol, maxiter")
+        message = f"scipy.sparse.linalg.{method} did not converge, here or on the way back"
+        raise ConvergenceError(f"{message}: set rtol, maxiter")
     return z
 
 

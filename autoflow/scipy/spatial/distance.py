@@ -31,11 +31,11 @@ def of_metric(metric: Any, options: ByName) -> Callable[[Array, Array], Array]:
     name = getattr(theirs._METRIC_ALIAS.get(metric), "canonical_name", metric)
     if not callable(metric):
         if unknown := options.keys() - {*TAKES.get(name, "w").split()}:
-            said = f"distances of nodes with the metric {name} do not know {', '.join(sorted(unknown))}="
-            raise NoRuleError(f"{said}: leave that out, or pass x.value if only the numbers are meant")
+            message = f"distances of nodes with the metric {name} do not know {', '.join(sorted(unknown))}="
+            raise NoRuleError(f"{message}: leave that out, or pass x.value if only the numbers are meant")
         if name not in METRICS.split() or (name in ("mahalanobis", "seuclidean") and not options):
-            said = f"the metric {metric!r} has no slopes, or needs V= or VI= for nodes"
-            raise NoRuleError(f"{said}: use one of {METRICS.replace(' ', ', ')}, or a function")
+            message = f"the metric {metric!r} has no slopes, or needs V= or VI= for nodes"
+            raise NoRuleError(f"{message}: use one of {METRICS.replace(' ', ', ')}, or a function")
         metric = getattr(sys.modules[__name__], name)
         change: Any = lambda x: as_dtype(x, np.float64)  # noqa: E731 - as SciPy's functions in C do
     else:

@@ -82,10 +82,10 @@ class Distribution:
         values = {**dict(self._defaults), **values, **named}
         if missing := [name for name in names if name not in values]:
             raise TypeError(f"{call} needs {', '.join(missing)} as well")
-        given = [getattr(v, "covariance", v) for v in map(values.get, names)]  # from SciPy's class Covariance
+        arguments = [getattr(v, "covariance", v) for v in map(values.get, names)]  # from SciPy's class Covariance
         # Whole numbers of few bits would overflow, and their logarithms would be in half precision.
-        kept = (float, int, type(None))
-        return tuple([v if type(v) in kept else widen(as_array(v), np.float16, "iub") for v in given])
+        plain = (float, int, type(None))
+        return tuple([v if type(v) in plain else widen(as_array(v), np.float16, "iub") for v in arguments])
 
     def _as_wide(self, z: Any, loc: Array) -> Array:
         """A number of the distribution that does not move with loc, but has its shape, as in SciPy."""
@@ -120,8 +120,8 @@ class Frozen:
         return lambda *x, **named: method(self.dist, *x, **parameters, **named)
 
     def _draws(self, size: object = None, random_state: Any = None) -> Array:
-        given = {} if size is None else {"size": size}
-        return self.dist.rvs(*self.args[: self.dist._drawn_with], random_state=random_state, **given)
+        options = {} if size is None else {"size": size}
+        return self.dist.rvs(*self.args[: self.dist._drawn_with], random_state=random_state, **options)
 
     def __dir__(self) -> list[str]:
         return [name for name in dir(self.dist) if not name.startswith("_")]
@@ -130,7 +130,7 @@ class Frozen:
         return f"<af.stats.{self.dist._name}({', '.join([str(numbers_of(v)) for v in self.args])})>"
 
 
-def chosen(inside: Array, z: Array, otherwise: Any, ok: Array) -> Array:
+def where_ok(inside: Array, z: Array, otherwise: Any, ok: Array) -> Array:
     """z where ``inside``; elsewhere ``otherwise``; NaN where the parameters are not ``ok``."""
     inside = inside & ok
     if is_on_host(inside) and np.all(inside):
@@ -161,7 +161,7 @@ def with_limits(
         if not is_on_host(constant) or np.any(constant):
             inside, otherwise = inside & ~constant, np.where(constant, level, otherwise)
             value = compute(*[harmless(inside, x, middle) for x, middle in operands])
-    return chosen(inside, value, otherwise, ok)
+    return where_ok(inside, value, otherwise, ok)
 
 
 def has_history(*xs: Array) -> bool:
@@ -171,10 +171,10 @@ def has_history(*xs: Array) -> bool:
 
 def refuse_history(name: str, parameters: tuple[str, ...], values: tuple[Any, ...], instead: str) -> None:
     """Refuse nodes as parameters that draws do not move with: their gradient would be lost."""
-    if held := [word for word, value in zip(parameters, values, strict=True) if has_history(value)]:
+    if names := [word for word, value in zip(parameters, values, strict=True) if has_history(value)]:
         raise NoRuleError(
-            f"draws of af.stats.{name} do not move with {', '.join(held)}, so the gradient of the node there would be "
-            f"lost. Draw with {held[0]}.value, and {instead}"
+            f"draws of af.stats.{name} do not move with {', '.join(names)}, so the gradient of the node there would be "
+            f"lost. Draw with {names[0]}.value, and {instead}"
         )
 
 
@@ -382,7 +382,7 @@ class Continuous(Distribution):
         found = getattr(self, method)
         with np.errstate(all="ignore"):
             ok = self._valid(*shapes) & (numbers_of(scale) > 0) & (numbers_of(loc) == numbers_of(loc))
-            z = chosen(ok, found(*shapes) if callable(found) else found, np.nan, ok)
+            z = where_ok(ok, found(*shapes) if callable(found) else found, np.nan, ok)
         return self._as_wide(moved(z, loc, scale), loc)
 
     def mean(self, *args: object, **named: object) -> Node:
