@@ -150,7 +150,7 @@ class Coverage:
             taker = self.takers.get((file, k)) if state == "lost" else None
             yield k, state, text.rstrip("\n") + (f"  <- {taker}" if taker else "")
 
-    def lines_of(self, *files: str) -> Iterator[tuple[str, str]]:
+    def listing(self, *files: str) -> Iterator[tuple[str, str]]:
         """The sources, each line with its state and its sign; then the meaning of the signs, and a percentage."""
         for file in files:
             yield from [("", f"{os.path.basename(file)}:")] if len(files) > 1 else ()
@@ -163,13 +163,11 @@ class Coverage:
 
     def to_text(self, *files: str) -> str:
         """These lines."""
-        return "\n".join([text for _, text in self.lines_of(*files)])
+        return "\n".join([text for _, text in self.listing(*files)])
 
     def to_html(self, *files: str) -> str:
         """The same as a page, with colours."""
-        lines = "\n".join(
-            [f'<span class="{state}">{html.escape(text)}</span>' for state, text in self.lines_of(*files)]
-        )
+        lines = "\n".join([f'<span class="{state}">{html.escape(text)}</span>' for state, text in self.listing(*files)])
         name = html.escape(os.path.basename(files[0]))
         head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Gradients in {name}</title>{STYLE}'
         return f"{head}<h1>Gradients in {name}</h1><pre>{lines}</pre></html>"

@@ -167,23 +167,21 @@ def backward(graph: GraphData, v: Vertex, sums: Sums) -> Step:
     products = tuple([sums.add(row) for row in v.operands if row.sent is not None or (v.fold and row.flows)])
     if v.fold:
         lead = f"{v.title}: {inside(v, 'send')} back"
-        caption = ";   ".join([say(p, None, graph) for p in products])
-        text = f"{lead}   {caption}" if products else f"{v.title}: {inside(v)}, nothing is sent back"
+        body = ";   ".join([say(p, None, graph) for p in products])
+        text = f"{lead}   {body}" if products else f"{v.title}: {inside(v)}, nothing is sent back"
         return Step(0, "backward", text, v.id, v.title, v.value, v.gradient, products, f"{lead}?")
     assert v.gradient is not None  # noqa: S101
     lead = f"{v.title} has gradient {amount_text(v.gradient, graph)}"
     if v.results:
         amounts = [f"{amount_text(r.gradient, graph)} of {r.title}" for r in v.results if r.gradient is not None]
         lead = f"{v.title} has the gradients {', '.join(amounts)}"
-    caption = ";   ".join([say(p, v.gradient, graph) for p in products])
+    body = ";   ".join([say(p, v.gradient, graph) for p in products])
     quiz = ";   ".join([say(p, v.gradient, graph, ask=True) for p in products])
     more = f";   {v.left_out}" if v.left_out else ""
     if not products:
         return Step(0, "backward", f"{lead}, sends nothing back", v.id, v.title, v.value, v.gradient)
     start = f"{lead}, sends back   "
-    return Step(
-        0, "backward", start + caption + more, v.id, v.title, v.value, v.gradient, products, start + quiz + more
-    )
+    return Step(0, "backward", start + body + more, v.id, v.title, v.value, v.gradient, products, start + quiz + more)
 
 
 def say(p: Product, gradient: Numbers | None, graph: GraphData, *, ask: bool = False) -> str:
