@@ -39,7 +39,7 @@ from ..base.types import F
 from ..table import parameters, table
 from ..table.parameters import ROOT_2, ROOT_PI, flat_at_infinity, in_double, normal, ratio
 from ..table.shapes import Array, as_dtype, is_on_host, like_argument, numbers_of, together
-from ..table.table import kernel, primitive
+from ..table.table import kernel
 from .arithmetic import LN2, branch, power_series
 
 rule = functools.partial(table.rule, precise=True)
@@ -250,7 +250,6 @@ def log_cosh(x: Array) -> Array:
 
 
 @primitive
-@in_double
 def log_half_step(x: Array) -> Array:
     """log Γ(x + ½) − log Γ(x), which for a large x is a small difference of large numbers."""
     return 0.5 * math.log(math.pi) - special.betaln(x, 0.5)
@@ -318,7 +317,6 @@ INSIDE, P = (0.15, 0.85), (0.2, 0.8)
 
 
 @primitive
-@in_double
 def log_powers(c: Array, x: Array, e: Array, y: Array, r: Array) -> Array:
     """c log x + e log(1 − y) + r; −∞ where r is, however large x is."""
     powers = special.xlogy(c, x) + special.xlog1py(e, -y)
@@ -326,7 +324,6 @@ def log_powers(c: Array, x: Array, e: Array, y: Array, r: Array) -> Array:
 
 
 @primitive
-@in_double
 def times_powers(c: Array, x: Array, e: Array, y: Array, r: Array) -> Array:
     """xᶜ (1 − y)ᵉ eʳ. Its derivatives are such products again, which hold where x is 0 or y is 1; those of exp(c log x)
     do not."""
@@ -590,7 +587,6 @@ TINY = 1e-290
 
 
 @primitive
-@in_double
 def log_gammainc(a: Array, x: Array, upper: bool = False) -> Array:
     """log P(a, x), or log Q(a, x) if ``upper``."""
     p, q = [f(a, x) for f in (special.gammainc, special.gammaincc)[:: side(upper)]]
@@ -598,7 +594,6 @@ def log_gammainc(a: Array, x: Array, upper: bool = False) -> Array:
 
 
 @primitive
-@in_double
 def log_betainc(a: Array, b: Array, x: Array, upper: bool = False) -> Array:
     """log I_x(a, b), or log of 1 − I_x(a, b) if ``upper``."""
     p, q = [f(a, b, x) for f in (special.betainc, special.betaincc)[:: side(upper)]]
@@ -606,7 +601,6 @@ def log_betainc(a: Array, b: Array, x: Array, upper: bool = False) -> Array:
 
 
 @primitive
-@in_double
 def log_stdtr(n: Array, t: Array) -> Array:
     """log of Student's distribution function; 1 − F(t) is F(−t)."""
     p, q = special.stdtr(n, t), special.stdtr(n, -t)
