@@ -19,7 +19,7 @@ from ..backends.registry import array_type
 from ..backprop.snapshots import silence
 from ..backprop.trials import Trial, value_key
 from ..base import pytree
-from ..base.errors import BatchError, InputError, LoopWarning
+from ..base.errors import BatchError, InputError, LoopWarning, NoRuleError
 from ..base.modes import modes, switched
 from ..base.transformed import FunctionOfFunction
 from ..nodes.nodes import NodeRole, gradient_target, value_of
@@ -218,7 +218,11 @@ class Batch:
         k = int(numbers.argmax())
         try:
             with before.locked(), silence(), switched(prove="never"):  # arrays of the batch refuse to be read
-                one = self.f(*self.arguments(lambda x: example(x, k)), **self.options)
+                try:
+                    one = self.f(*self.arguments(lambda x: example(x, k)), **self.options)
+                except NoRuleError:  # of a node: here its batch is inside, and f has seen arrays
+                    before.restore()
+                    one = self.f(*self.arguments(lambda x: example(value_of(x), k)), **self.options)
         except MemoryError:
             raise
         except Exception as error:

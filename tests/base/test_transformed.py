@@ -100,10 +100,13 @@ def concerns_functions(thing):
     except ValueError:  # node classes: an older NumPy does not tell that of ndarray
         return False
     first = next(iter(signature.parameters.values()), None)
-    takes = first is not None and (first.name in ("f", "function", "strategy") or "Callable" in str(first.annotation))
+    functions = "Callable|AnyFunction"
+    takes = first is not None and (
+        first.name in ("f", "function", "strategy") or re.search(functions, str(first.annotation)) is not None
+    )
     if inspect.isclass(thing):
         return takes or hasattr(thing, "__enter__")
-    return takes or bool(re.search(r"Callable|switched|noticing|Scope", str(signature.return_annotation)))
+    return takes or bool(re.search(rf"{functions}|switched|noticing|Scope", str(signature.return_annotation)))
 
 
 def test_every_function_of_a_function_is_tested():
