@@ -188,9 +188,9 @@ class Calculator:
         function = self.functions.get(name)
         if function is None:
             raise Refused(f"there is no function {name!r}; {self.nearest(name)}")
-        operands = RULES[function].operands if function in RULES else 1
-        if len(args) != operands:
-            values = f"{operands} value{'s' * (operands > 1)}"
+        count = RULES[function].operands if function in RULES else 1
+        if len(args) != count:
+            values = f"{count} value{'s' * (count > 1)}"
             raise Refused(f"{name} takes {values} by position, not {len(args)}; options by name")
         options = {}
         for option in keywords:

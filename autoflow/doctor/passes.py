@@ -19,7 +19,7 @@ from ..base.numbering import now
 from ..nodes.nodes import NodeRole, VariableRole, value_of
 from ..nodes.records import Record, ancestors
 from ..program.names import Naming
-from ..program.source import Place
+from ..program.source import Place, code_of
 from .findings import Finding
 
 LINEAR = ("add", "mean", "negative", "stack", "subtract", "sum")  # rules of the sum that a loss with penalties is
@@ -107,8 +107,8 @@ class Chart:
     @property
     def site(self) -> Any:
         """The instruction that made the start; None if it is not known."""
-        place = getattr(self.start, "place", None)
-        return None if place is None else (getattr(place, "code", place), self.start.last)
+        code = code_of(self.start)
+        return None if code is None else (code, self.start.last)
 
     @cached_property
     def program(self) -> Naming:
@@ -192,14 +192,14 @@ def watching(begin: Callable[[], Chart]) -> switched:
     return switched(wrap_open_record=wrap)
 
 
-def watched(made: Chart, flow: GradientFlow, k: int, vjp: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+def watched(chart: Chart, flow: GradientFlow, k: int, vjp: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """A vjp that notes what it sends."""
 
     def pulling(g: object, saved: object) -> Any:
         before = np.array(numbers(g))  # a vjp may write into it
         sent = vjp(g, saved)
         if (plain := numbers(sent)) is not None and flow.record.parents[k] is not None:
-            flow.note(k, before, plain, saved, made.sums)
+            flow.note(k, before, plain, saved, chart.sums)
         return sent
 
     return pulling

@@ -100,9 +100,9 @@ class Study:
 
     # -- the two programs
 
-    def record_step(self, wanted: list[tuple[int, int]]) -> str:
+    def record_step(self, edges: list[tuple[int, int]]) -> str:
         """JavaScript of (parameters, data) -> loss, values of operations, gradients of parameters, gradients of
-        operations, ``wanted`` operands (operation, slot) that are not nodes."""
+        operations, and the operands at these ``edges`` (operation, slot), which are not nodes."""
         names, call, loss_of, size = [*self.params], self.call, self.loss, len(self.records)
 
         fixed, moving = self.copies(), self.moving
@@ -114,7 +114,7 @@ class Study:
             if len(inside) != size:
                 raise CompileError("its operations depend on the numbers in the data")
             g = gradients(loss, [*variables, *inside])
-            plain = [value_of(inside[k].grad_fn.operands[slot]) for k, slot in wanted]
+            plain = [value_of(inside[k].grad_fn.operands[slot]) for k, slot in edges]
             return loss, [n.value for n in inside], [g[v] for v in variables], [g[n] for n in inside], plain
 
         arrays = [p.copy() for p in self.params.values()]

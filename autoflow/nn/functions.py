@@ -346,18 +346,18 @@ def batch_norm(
     expect("batch_norm", x, "n", "channels", "...")
     running = {"running_mean": running_mean, "running_var": running_var}
     shapes_are("batch_norm", x.shape[1:2], **running, weight=weight, bias=bias)
-    if len(means := [y for y in running.values() if y is not None]) == 1 or not (training or means):
+    if len(buffers := [y for y in running.values() if y is not None]) == 1 or not (training or buffers):
         raise InputError("batch_norm without training needs running_mean and running_var, in training both or neither")
     n = x.size // max(x.shape[1], 1)
     if training and n < 2:
         raise InputError(f"batch_norm in training needs more than one value per channel, got input of shape {x.shape}")
-    weight, bias, *statistics = of_channels(x.ndim - 2, weight, bias, *means)
+    weight, bias, *statistics = of_channels(x.ndim - 2, weight, bias, *buffers)
     z, mean, variance = standardise(x, (0, *range(2, x.ndim)), eps, None if training else statistics)
-    if training and means and not modes().repeating:
+    if training and buffers and not modes().repeating:
         found = numbers_of(mean), numbers_of(variance) * (n / (n - 1))
-        new = [(a + momentum * (b.reshape(a.shape) - a)).astype(a.dtype) for a, b in zip(means, found, strict=True)]
+        new = [(a + momentum * (b.reshape(a.shape) - a)).astype(a.dtype) for a, b in zip(buffers, found, strict=True)]
         copy: Any = np.copyto
-        list(map(copy, means, new))  # one call in C: Ctrl-C leaves both of them moved or neither
+        list(map(copy, buffers, new))  # one call in C: Ctrl-C leaves both of them moved or neither
     return scale_and_shift(z, weight, bias)
 
 
@@ -587,18 +587,18 @@ def values_at_remainder(
 ) -> Array:  # fmt: skip
     """The values at s · m + ``place``, m = 0 ... ``laid`` − 1: Σ w[k] x[m − (d k − place) / s] over all k for which
     that is a whole number. ``w``: (out, channels / groups, *kernel), reversed."""
-    values, width, apart = [], [], []
+    slices, width, apart = [], [], []
     for n, k, s, d, m, r in zip(x.shape[2:], w.shape[2:], stride, dilation, laid, place, strict=True):
         fits = [j for j in range(k) if d * j % s == r]
         if not fits:
             return np.zeros((x.shape[0], w.shape[0], *laid), np.result_type(x, w))
         first, step, common = fits[0], s // math.gcd(s, d), math.gcd(s, d)
-        values.append(slice((k - 1 - first) % step, None, step))
+        slices.append(slice((k - 1 - first) % step, None, step))
         shift = (d * first - r) // s
         width.append((shift + (len(fits) - 1) * (d // common), m - n - shift))
         apart.append(d // common)
     around = np.pad(x, [(0, 0), (0, 0), *width])
-    return convolve(who, len(laid), around, w[(..., *values)], None, 1, 0, apart, groups)
+    return convolve(who, len(laid), around, w[(..., *slices)], None, 1, 0, apart, groups)
 
 
 def each(who: str, what: str, number: Any, dims: int, least: int) -> list[int]:

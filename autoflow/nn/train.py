@@ -325,8 +325,8 @@ def mean_of(rows: Sequence[dict[str, float]]) -> dict[str, float]:
 def check_data(who: str, x: object, y: object) -> tuple[Array, Array]:
     """Examples and targets as plain arrays, equally many of each, at least one. (A Series of pandas is read by the
     labels of its rows, which may be in another order.)"""
-    tables, (x, y) = (x, y), [z if array_type(z) is not None else np.asarray(z) for z in map(numbers_of, (x, y))]
-    if rowless := [type(v).__name__ for v, z in zip(tables, (x, y), strict=True) if not z.ndim]:
+    arguments, (x, y) = (x, y), [z if array_type(z) is not None else np.asarray(z) for z in map(numbers_of, (x, y))]
+    if rowless := [type(v).__name__ for v, z in zip(arguments, (x, y), strict=True) if not z.ndim]:
         raise InputError(f"{who} must be two arrays, x and y, with a row for each example; one is a {rowless[0]}")
     if len(x) != len(y):
         raise InputError(f"{who} has inputs of shape {x.shape} and targets of shape {y.shape}: not as many")

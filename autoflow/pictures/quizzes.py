@@ -218,11 +218,11 @@ def wrong_queue_steps(node: object, *, visited: bool = True) -> list[Step]:
     found = [step for step in steps_of(graph) if step.phase in ("start", "forward", "seed")]
     sums: dict[int, float] = {graph.outputs[0]: 1.0}
     found += list(wrong_order(graph, sums, visited))
-    mistakes = [f"{gradient_name(graph, v)} = {numbers(sums.get(v.id, 0.0)).text(graph.look.digits)}, but right is "
+    sentences = [f"{gradient_name(graph, v)} = {numbers(sums.get(v.id, 0.0)).text(graph.look.digits)}, but right is "
             f"{amount_text(v.gradient, graph)}" if sums.get(v.id, 0.0) != v.gradient.elements[0] else
             f"{gradient_name(graph, v)} = {amount_text(v.gradient, graph)}, which is right"
             for v in graph.nodes if v.kind == "Variable" and v.gradient and v.gradient.elements]  # fmt: skip
-    found.append(Step(0, "end", ", ".join(mistakes)))
+    found.append(Step(0, "end", ", ".join(sentences)))
     return [replace(step, number=place) for place, step in enumerate(found)]
 
 
@@ -235,7 +235,7 @@ def wrong_order(graph: GraphData, sums: dict[int, float], visited: bool) -> Iter
             continue
         done.add(v.id)
         g = numbers(sums[v.id])
-        mistakes = []
+        sentences = []
         for row in v.operands:
             if not row.flows or row.local is None or row.local.elements is None or row.source is None:
                 continue
@@ -245,9 +245,9 @@ def wrong_order(graph: GraphData, sums: dict[int, float], visited: bool) -> Iter
             late = visited and row.source in done
             sent, total = numbers(part), numbers(sums[row.source])
             product = Product(row.slot, row.source, row.title, row.local, sent, 2 if more else 1, 2, total)
-            mistakes.append(say(product, g, graph) + ", too late" * late)
+            sentences.append(say(product, g, graph) + ", too late" * late)
             if not visited or row.source not in seen:
                 seen.add(row.source)
                 waiting.append(row.source)
-        sentence = f"{v.title} has gradient {amount_text(g, graph)}, sends back   "
-        yield Step(0, "backward", sentence + ";   ".join(mistakes), v.id, v.title, v.value, g)
+        lead = f"{v.title} has gradient {amount_text(g, graph)}, sends back   "
+        yield Step(0, "backward", lead + ";   ".join(sentences), v.id, v.title, v.value, g)

@@ -107,8 +107,8 @@ class Boxes:
             if self.outer.setdefault(key, outer) != outer:
                 box, key = self.boxes[key], (*key, outer)
                 box.is_split = True
-                joined = self.boxes.setdefault(key, Box(box.kind, box.title, box.path, box.continued))
-                joined.run, joined.is_inner = box.run, box.is_inner
+                part = self.boxes.setdefault(key, Box(box.kind, box.title, box.path, box.continued))
+                part.run, part.is_inner = box.run, box.is_inner
             found.append(key)
         return tuple(found)
 

@@ -192,8 +192,9 @@ class Naming:
     def users(self) -> dict[int, list[tuple[RecordLike, int]]]:
         """The records that use a node, in their order, and as which operand."""
         found: dict[int, list[tuple[RecordLike, int]]] = {}
-        for use in [(r, slot) for r in self.records for slot, x in enumerate(r.parents) if x is not None]:
-            found.setdefault(id(use[0].parents[use[1]]), []).append(use)
+        uses = [(id(x), (r, slot)) for r in self.records for slot, x in enumerate(r.parents) if x is not None]
+        for key, use in uses:
+            found.setdefault(key, []).append(use)
         return found
 
     def first_use(self, x: Any) -> str | None:

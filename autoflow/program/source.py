@@ -382,10 +382,9 @@ def loops_around(node: ast.AST, above: Above) -> Iterator[Loop]:
     while (parent := above.get(node)) is not None and not isinstance(node, FUNCTIONS):
         if isinstance(parent, LOOPS) and (node in parent.body or node is getattr(parent, "test", None)):
             yield parent
-        elif isinstance(parent, INNER) and isinstance(node, ast.comprehension):
-            yield from reversed(parent.generators[: parent.generators.index(node)])
         elif isinstance(parent, INNER):
-            yield from reversed(parent.generators)
+            end = parent.generators.index(node) if isinstance(node, ast.comprehension) else None
+            yield from reversed(parent.generators[:end])
         elif isinstance(parent, ast.comprehension) and node in parent.ifs:
             yield parent
         node = parent
@@ -500,10 +499,10 @@ SHOWS = frozenset({"append", "print"})
 COUNTS = frozenset({"astype", "count_nonzero", "float", "mean", "sum", "where"})  # of truth values
 
 
-def numbers_taken(running: CodeType | FrameType | None) -> str:
+def numbers_taken(origin: CodeType | FrameType | None) -> str:
     """What seems to take numbers out of a graph in a code, with its lines; empty if nothing does. Not what only shows
     them: ``print(float(x))``. Of a frame, what it has run so far, and if there is any, not what takes them of data."""
-    frame, code = (running, running.f_code) if isinstance(running, FrameType) else (None, running)
+    frame, code = (origin, origin.f_code) if isinstance(origin, FrameType) else (None, origin)
     if code is None or (source := source_of(code)) is None:
         return ""
     inner = [x for x in code.co_consts if isinstance(x, CodeType) and x.co_name in COMPREHENSIONS]
@@ -626,11 +625,9 @@ def assigned(node: ast.AST, source: Source) -> ast.AST:
     """For a name the expression last assigned to it, above in the same function; anything else itself."""
     if not isinstance(node, ast.Name):
         return node
-    around: ast.AST = node
-    while not isinstance(around, FUNCTIONS):
-        around = source.above[around]
+    function = next(x for x in parents_of(node, source) if isinstance(x, FUNCTIONS))
     found = [
-        n for n in ast.walk(around)
+        n for n in ast.walk(function)
         if isinstance(n, ast.Assign) and n.lineno < node.lineno and written(n.targets[0]) == node.id
     ]  # fmt: skip
     return max(found, key=lambda n: n.lineno).value if found else node

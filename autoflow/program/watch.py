@@ -16,7 +16,7 @@ import contextlib
 import dis
 import sys
 from collections.abc import Callable
-from types import CodeType, FrameType, TracebackType
+from types import CodeType, FrameType
 from typing import Any
 
 from .callers import getframe
@@ -223,9 +223,7 @@ class trace:  # noqa: N801 - used like a function
                 frame.f_trace_opcodes = True
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self.is_watching and python is not None:
             watch(-1)
         elif self.is_watching and sys.gettrace() is start:

@@ -601,7 +601,7 @@ def check_captured(found: Any, f: Any, args: Sequence[Any], options: ByName) -> 
 
 def with_shadows(tree: Any, shadows: dict[int, Any]) -> Any:
     """The same with other numbers in the memory of nodes: in lists, tuples and dicts, and where the user's functions
-    find them. ``made``: these functions so far, by their ids."""
+    find them. ``shadows``: these functions so far, by their ids."""
 
     def of_leaf(x: Any) -> Any:
         if not isinstance(x, types.FunctionType) or not is_users(x):

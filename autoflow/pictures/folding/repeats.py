@@ -101,14 +101,9 @@ class Skeleton:
         """The representative of each node: (True, a closed box) or (False, itself)."""
         if not closed:
             return [(False, k) for k in range(len(self.paths))]
-        answers: dict[Path, int | None] = {}
-        answer = []
-        for k, path in enumerate(self.paths):
-            if path not in answers:
-                answers[path] = next((box for box in path if box in closed), None)
-            box = answers[path]
-            answer.append((False, k) if box is None else (True, box))
-        return answer
+        outermost = {path: next((box for box in path if box in closed), None) for path in set(self.paths)}
+        boxes = [outermost[path] for path in self.paths]
+        return [(False, k) if box is None else (True, box) for k, box in enumerate(boxes)]
 
     def item(self, k: int, deep: int) -> int:
         """What node k belongs to directly inside of a box that has ``deep`` boxes with itself: the next box around it,

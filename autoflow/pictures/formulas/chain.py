@@ -167,10 +167,9 @@ class Chain:
         """The steps in groups: x + y, which is only there for (x + y) + z, belongs to its step."""
         groups: list[list[tuple[Any, int]]] = []
         for record, slot in steps:
-            if groups and record in self.inner:
-                groups[-1].append((record, slot))
-            else:
-                groups.append([(record, slot)])
+            if not groups or record not in self.inner:
+                groups.append([])
+            groups[-1].append((record, slot))
         return groups
 
     def names(self, groups: Sequence[Sequence[tuple[Any, int]]]) -> tuple[str, ...]:

@@ -117,8 +117,8 @@ def forward(graph: GraphData, v: Vertex) -> Step:
     """An operation gets its value; all that is in a folded box is computed."""
     if v.fold:
         caption = f"{inside(v, 'compute')} {amount_text(v.value, graph)}" if v.fold.exits == 1 else inside(v)
-        quiz = f"{v.title}: {inside(v, 'compute')}?"
-        return Step(0, "forward", f"{v.title}: {caption}", v.id, v.title, v.value, question=quiz)
+        question = f"{v.title}: {inside(v, 'compute')}?"
+        return Step(0, "forward", f"{v.title}: {caption}", v.id, v.title, v.value, question=question)
     bare = v.title == v.word.partition(", ")[0]
     lead = f"{call(v)} = " if bare else f"{v.title} = " + (f"{call(v)} = " if v.title.isidentifier() else "")
     caption = amount_text(v.value, graph)
@@ -176,12 +176,12 @@ def backward(graph: GraphData, v: Vertex, sums: Sums) -> Step:
         amounts = [f"{amount_text(r.gradient, graph)} of {r.title}" for r in v.results if r.gradient is not None]
         lead = f"{v.title} has the gradients {', '.join(amounts)}"
     body = ";   ".join([say(p, v.gradient, graph) for p in products])
-    quiz = ";   ".join([say(p, v.gradient, graph, ask=True) for p in products])
+    asked = ";   ".join([say(p, v.gradient, graph, ask=True) for p in products])
     more = f";   {v.left_out}" if v.left_out else ""
     if not products:
         return Step(0, "backward", f"{lead}, sends nothing back", v.id, v.title, v.value, v.gradient)
     start = f"{lead}, sends back   "
-    return Step(0, "backward", start + body + more, v.id, v.title, v.value, v.gradient, products, start + quiz + more)
+    return Step(0, "backward", start + body + more, v.id, v.title, v.value, v.gradient, products, start + asked + more)
 
 
 def say(p: Product, gradient: Numbers | None, graph: GraphData, *, ask: bool = False) -> str:

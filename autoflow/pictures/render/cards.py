@@ -423,8 +423,8 @@ def table(picture: GraphData, *, ascii: bool = False, memory: bool = False) -> s
     """
     rows = table_rows(picture)
     if memory:
-        bytes_row = ["kept", *[f"{v.kept:,}" for v in picture.nodes]]
-        rows = [[*row[:5], size, *row[5:]] for row, size in zip(rows, bytes_row, strict=True)]
+        column = ["kept", *[f"{v.kept:,}" for v in picture.nodes]]
+        rows = [[*row[:5], size, *row[5:]] for row, size in zip(rows, column, strict=True)]
     return "\n".join(aligned([[to_ascii(cell) for cell in row] for row in rows] if ascii else rows))
 
 

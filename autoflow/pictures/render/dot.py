@@ -68,8 +68,8 @@ def signs(graph: GraphData) -> list[Sign]:
         explanation = f"what is sent back to that operand; g: the gradient of its card{more}"
         answer.append([(rule, "local"), (explanation, "note")])
     if graph.look.detail == "lesson":
-        terms = [row.local for row in rows if row.local and row.sent]
-        local = next(iter(sorted(terms, key=lambda x: x.elements in ((1.0,), (-1.0,)))), None)  # 1 explains little
+        derivatives = [row.local for row in rows if row.local and row.sent]
+        local = min(derivatives, key=lambda x: x.elements in ((1.0,), (-1.0,)), default=None)  # 1 explains little
         sent = next((row.sent for row in rows if row.sent), None)
         if local is not None:
             answer.append([(f"×{local.text(digits)}", "local"), ("local derivative", "note")])
@@ -92,10 +92,9 @@ def legend(graph: GraphData, widest: float) -> tuple[list[Item], float, float]:
     """What is drawn, broken into lines of at most ``widest``, and the width and height of all."""
     rows: list[list[Sign]] = []
     for sign in signs(graph) if graph.look.legend else []:
-        if rows and fsum([room(x) + BETWEEN for x in rows[-1]]) + room(sign) <= widest:
-            rows[-1].append(sign)
-        else:
-            rows.append([sign])
+        if not rows or fsum([room(x) + BETWEEN for x in rows[-1]]) + room(sign) > widest:
+            rows.append([])
+        rows[-1].append(sign)
     rows += [[[(text, "note")]] for note in graph.notes for text in break_words(note, widest, "note")]
     wide = max([fsum(map(room, row)) + BETWEEN * (len(row) - 1) for row in rows], default=0.0)
     drawn: list[Item] = []

@@ -164,10 +164,10 @@ class Tree:
         if of and self.is_lesson:
             prefix, whole = sum_text(of, carried.of_parts, gradient, self.digits)
             prefix = f"{prefix[-1] if prefix[-1] in '=≈' else ''} {prefix.rstrip(' =≈')}".strip()
-        line_text = f"∂ {whole}"
+        amount = f"∂ {whole}"
         if gradient.elements is None:
-            line_text = f"∂ {'▰' * gradient.blocks()}{'▱' * (6 - gradient.blocks())} {gradient.magnitude(self.digits)}"
-        return TreeRow(text, line_text, local, prefix)
+            amount = f"∂ {'▰' * gradient.blocks()}{'▱' * (6 - gradient.blocks())} {gradient.magnitude(self.digits)}"
+        return TreeRow(text, amount, local, prefix)
 
 
 # ---------------------------------------------------------------- JSON and Mermaid

@@ -200,7 +200,7 @@ def why_unsuited(root: Node) -> str | None:
 def has_branches(f: AnyFunction, root: Node, inputs: dict[Any, Slider], variables: ByName) -> str | None:
     """Does the function compute something else for other inputs (an ``if``, a comparison), or fail? Tried at the ends
     of each slider, and at a few others."""
-    rng, start, variable_of = np.random.default_rng(0), {v: s.start for v, s in inputs.items()}, variables_of(root)
+    rng, start, in_graph = np.random.default_rng(0), {v: s.start for v, s in inputs.items()}, variables_of(root)
     places = [{**start, v: end} for v, s in inputs.items() for end in (s.low, s.high)]
     for at in [*places, *[{v: rng.uniform(s.low, s.high) for v, s in inputs.items()} for _ in range(TRIES)]]:
         try:
@@ -209,7 +209,7 @@ def has_branches(f: AnyFunction, root: Node, inputs: dict[Any, Slider], variable
                 theirs = np.asarray(output_of(f, moved), float)
         except Exception as error:
             return f"the function raises {type(error).__name__} for other inputs"
-        ours = replay_node(root, {v: x for v, x in at.items() if v in variable_of})  # an n may be in range(int(n)) only
+        ours = replay_node(root, {v: x for v, x in at.items() if v in in_graph})  # an n may be in range(int(n)) only
         if theirs.shape != ours.shape or not np.allclose(theirs, ours, rtol=1e-9, atol=1e-300, equal_nan=True):
             return "the function computes something else for other inputs (an if, a comparison, or float(x))"
     return None

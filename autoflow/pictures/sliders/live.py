@@ -126,18 +126,18 @@ def tape(page: Any) -> tuple[dict[str, Any], dict[str, str]]:
     titles = titles_of(order)
     rows: dict[str, str] = {}
     nodes: list[list[Any]] = []
-    outputs: list[str | None] = []
+    node_titles: list[str | None] = []
     place: dict[Any, int] = {}
 
     def constant(x: object) -> int:
         nodes.append([None, [], [], jsonable(x)])
-        outputs.append(titles.of(x) if isinstance(x, Node) and titles.name(x) else None)
+        node_titles.append(titles.of(x) if isinstance(x, Node) and titles.name(x) else None)
         return len(nodes) - 1
 
     for record in order:
         if not record.parents:
             place[record] = constant(record.value)
-            outputs[-1] = titles.of(record)
+            node_titles[-1] = titles.of(record)
             continue
         titles.add(record)
         pairs = zip(record.parents, record.operands, strict=True)
@@ -149,9 +149,9 @@ def tape(page: Any) -> tuple[dict[str, Any], dict[str, str]]:
         while rows.setdefault(name, row) != row:  # two of the user's rules may have one name
             name += "'"
         nodes.append([name, args, flows, None])
-        outputs.append(titles.of(record))
+        node_titles.append(titles.of(record))
     data = {
-        "nodes": nodes, "titles": outputs, "output": place[page.root.grad_fn], "digits": modes().digits,
+        "nodes": nodes, "titles": node_titles, "output": place[page.root.grad_fn], "digits": modes().digits,
         "inputs": [{"node": place[v], **asdict(s)} for v, s in page.inputs.items() if v in place],
         "svg": live_svg(page, place), "notes": notes(order, titles),
     }  # fmt: skip
