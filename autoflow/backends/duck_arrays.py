@@ -136,7 +136,7 @@ class DuckArray:
         CLASS.__set__(self, kind)
 
     def compare_classes(self, real: type, kind: type, target: type) -> None:
-        """Refuse to say whether we are of the class ``asked`` if we are, but not what eager code finds, as a number is
+        """Refuse to say whether we are of the class ``target`` if we are, but not what eager code finds, as a number is
         not iterable."""
         differ = False
         with suppress(TypeError):  # some protocols have no subclasses

@@ -29,7 +29,7 @@ CHECKSUM = "autoflow.crc32"  # npz has checksums of its own, safetensors has non
 
 
 def check_state(who: str, own: dict[str, Array], state: ByName, sizes: Collection[str] = ()) -> dict[str, Array]:
-    """``given`` as arrays, if it has exactly the entries of ``own``, of their shapes, with numbers that their dtypes
+    """``state`` as arrays, if it has exactly the entries of ``own``, of their shapes, with numbers that their dtypes
     can hold. Arrays that are one in ``own`` must be equal. ``sizes`` are entries that must be finite and at least 0.
 
     Raises StateError that lists every difference.

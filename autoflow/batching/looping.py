@@ -74,7 +74,7 @@ def one_of(x: Any, layer: Layer, k: int) -> Any:
 
 
 def together(results: list[Any], layer: Layer, name: str, sources: Iterable[object] = ()) -> Any:
-    """The results of all examples as one. ``given``: arrays that they may be views of; then they are not copies."""
+    """The results of all examples as one. ``sources``: arrays that they may be views of; then they are not copies."""
     first = results[0]
     if isinstance(first, (tuple, list)):
         return tuple_like(first, [together(list(part), layer, name, sources) for part in zip(*results, strict=True)])

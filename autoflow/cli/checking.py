@@ -67,8 +67,8 @@ def find_program(program: str) -> str:
 
 
 def log_runs(program: str, arguments: Sequence[str], is_printed: bool) -> tuple[int, list[list[str]]]:
-    """The status of the first run, which reads and prints if ``shown``, or 2 if only the second one fails; and what
-    each has written: lines of operations."""
+    """The status of the first run, which reads and prints if ``is_printed``, or 2 if only the second one fails; and
+    what each has written: lines of operations."""
     with tempfile.TemporaryDirectory() as folder:
         logs = [Path(folder) / name for name in RUNS]
         for log in logs:

@@ -226,7 +226,7 @@ def fits(g: Array, x: Array) -> bool:
 
 
 def match_leaves(tree: object, like: object, what: str, of: str) -> list[Any]:
-    """The leaves of ``given``, one per leaf of ``like`` that is a number, with its shape and dtype. (Its own arrays are
+    """The leaves of ``tree``, one per leaf of ``like`` that is a number, with its shape and dtype. (Its own arrays are
     not copied: nobody writes into them.)"""
     if type(tree) is tuple is type(like) and len(tree) == len(like) and all(map(fits, tree, like)):
         return list(tree)  # as most often, and the rest would find the same
