@@ -50,7 +50,7 @@ from ..base.errors import InPlaceError
 from ..base.numbering import KINDS, MOST
 from ..base.process import Lock, finally_, hidden_before, hidden_threads
 from ..base.transformed import FunctionOfFunction
-from ..base.types import Array, ByName
+from ..base.types import Array, ByName, Values
 from ..nodes import versions
 from ..nodes.nodes import NodeRole, VariableRole, current_record
 from ..nodes.records import Record
@@ -379,14 +379,22 @@ def refill_file(base: Any, x: Any, state: Any) -> bool:
     return False
 
 
-def copy_of_view(x: memoryview) -> Array | None:
-    """The numbers that one can write into through a view of memory, unless they are too many."""
-    with suppress(ValueError):  # it has been released
-        return None if x.readonly or x.nbytes > COPIED else np.array(x)
-    return None
+def copy_of_view(x: memoryview | np.void) -> Array | None:
+    """The numbers that one can write into through a view of memory, or an element of a structured array, unless they
+    are too many."""
+    memory = np.asarray(x)
+    return memory.copy() if memory.flags.writeable and memory.nbytes <= COPIED else None
 
 
-def refill_record(x: np.void, state: np.void) -> None:
+def refill_view(x: memoryview, state: Array) -> bool:
+    """Restore them, unless the view has been released."""
+    with suppress(ValueError):
+        np.copyto(np.asarray(x), state)
+        return True
+    return False
+
+
+def refill_record(x: np.void, state: Array) -> None:
     """Restore the fields of an element of a structured array."""
     for name in x.dtype.names or ():
         x[name] = state[name]
@@ -436,8 +444,8 @@ KINDS_OF: list[tuple[Any, Lens]] = [
       for base in (list, deque, set)],
     ((bytearray, array.array, ctypes.Structure.__base__), BYTES),
     # Through these one can write into arrays that are read-only by now.
-    (memoryview, Lens(copy_of_view, lambda x, state: np.copyto(np.asarray(x), state), second_runs.same_state)),
-    (np.void, Lens(np.void.copy, refill_record, second_runs.same_state)),
+    (memoryview, Lens(copy_of_view, refill_view, second_runs.same_state)),
+    (np.void, Lens(copy_of_view, refill_record, second_runs.same_state)),
     (ContextVar, Lens(value_in_context, lambda x, state: state is not MISSING and x.set(state), operator.is_)),
     (types.CellType, Lens(lambda x: [cell_value(x)], partial(refill_named, ("cell_contents",)), same_objects)),
     *[(kind, Lens(operator.attrgetter(*names), partial(refill_named, names), same_objects))
@@ -469,16 +477,19 @@ def is_iterator(kind: type) -> bool:
     return (in_c and hasattr(kind, "__next__")) or hasattr(kind, "qsize")
 
 
-def position_of(x: Any, held: Any = ()) -> object:
+def position_of(x: Any, held: Any = (), around: Values = ()) -> object:
     """The position of an iterator: a value that changes when it moves on; None where it is that of an inner one, and a
     new object, which equals no other, where it cannot be seen. ``held``: its variables at an earlier time, kept alive
-    so that no other object gets the id of one."""
+    so that no other object gets the id of one; ``around``: the generators that hold it."""
     if isinstance(x, types.GeneratorType):
-        inner = [v for v in gc.get_referents(x) if is_iterator(type(v))]  # type: ignore[arg-type]
-        frame, inside = x.gi_frame, [*map(position_of, inner)]
-        return frame and (frame.f_lasti, [*map(id, frame.f_locals.values())]), inside
+        frame, around = x.gi_frame, (*around, x)
+        iterators = [v for v in gc.get_referents(x) if is_iterator(type(v))]  # type: ignore[arg-type]
+        inner = [position_of(v, (), around) for v in iterators if not any([v is outer for outer in around])]
+        return frame and (frame.f_lasti, [*map(id, frame.f_locals.values())]), inner
     if type(x).__module__ == "_io":
-        return x.closed or x.tell()
+        with suppress(OSError):  # a file of text does not tell while a loop reads it
+            return x.closed or x.tell()
+        return object()
     if hasattr(x, "qsize"):
         return x.qsize()
     if type(x).__name__ in ("count", "repeat"):

@@ -314,7 +314,7 @@ class Batched(DuckArray):
 
     def __getattr__(self, name: str) -> Any:
         """What only nodes have: of an example that is one, also if the function just asks whether it is there."""
-        is_nodes = name[0] != "_" and type(self) is Batched and hasattr(NodeRole, name)
+        is_nodes = name[:1] != "_" and type(self) is Batched and hasattr(NodeRole, name)
         if is_nodes and isinstance(self.inner, NodeRole) and not is_ours():
             self.refuse_number(f"x.{name} of a node")
         raise AttributeError(name)

@@ -411,8 +411,8 @@ def check(
     def flat(*leaves: Any) -> Any:
         """The numbers that ``f`` returns, as a function of the leaves that are checked. On another device it computes
         there: moving arrays is differentiable, so everything else here needs only NumPy."""
-        by_name = dict(zip(checked, leaves, strict=True))
-        everything = [by_name.get(k, x) for k, x in enumerate(copies)]
+        chosen = dict(zip(checked, leaves, strict=True))
+        everything = [chosen.get(k, x) for k, x in enumerate(copies)]
         z = to_cpu(f(*pytree.tree_unflatten(inputs, map(to_library, everything, libraries))))
         return [part for part in pytree.tree_leaves(z) if pytree.is_number(part)]
 

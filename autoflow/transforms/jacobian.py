@@ -14,7 +14,7 @@ Jacobians that are mostly zero: rows that have no column in common share a pass.
 If row 0 has its entries in the columns 0 and 1, and row 5 in the columns 5 and 6, then one pass with the seed e₀ + e₅
 sends back both, side by side. So rows are coloured: two rows of one colour have no column in common. A banded matrix of
 any size needs as many colours as its band is wide, a dense one as many as it has rows. The same with columns, forwards;
-whichever needs fewer. Holder: A. R. Curtis, M. J. D. Powell and J. K. Reid, "On the estimation of sparse Jacobian
+whichever needs fewer. Source: A. R. Curtis, M. J. D. Powell and J. K. Reid, "On the estimation of sparse Jacobian
 matrices", 1974; the order of the greedy colouring, rows with many entries first, is Welsh and Powell's.
 
 The pattern is the user's word, so it is checked: the product with a random vector, by one more pass, must be that of

@@ -61,6 +61,7 @@ class Ways(set[tuple[int, int]]):
     as far as that has been looked at. ``last``: at the last call."""
 
     last = -1, -1
+    are_zeros = False  # are all results so far zeros? Plain factors of 0 make them of any numbers.
 
 
 class Proofs(dict[Any, Any]):
@@ -104,9 +105,9 @@ def proved_run(counts: Any, *call: Any) -> tuple[Any, Any]:
     before; None if it adds nothing to them. Raises LostGradientError if numbers of nodes reach its results past us.
 
     That is looked at once for each function, places and kind of arguments, and again when the number of operations, or
-    of those that its results need, is new; under strict and anomaly mode, and with ``af.options(prove="always")``, at
-    each call. While the user has other threads there is no proof of a function that changes what it reaches,
-    as what they change would be put back; the next call is looked at.
+    of those that its results need, is new, or when it gives the first numbers other than 0; under strict and anomaly
+    mode, and with ``af.options(prove="always")``, at each call. While the user has other threads there is no proof of a
+    function that changes what it reaches, as what they change would be put back; the next call is looked at.
     """
     run, f, unused, _, _, places, *_ = call
     if counts:
@@ -122,8 +123,15 @@ def proved_run(counts: Any, *call: Any) -> tuple[Any, Any]:
             if not refuse or any([isinstance(x, np.ndarray) for x in leaves]):
                 found.setdefault(id(code_of(f)), []).extend([] if refuse else numbers_with_gradient(result[:1], unused))
         return result, None
-    result, looked = Proof(*call).run_and_look()
-    return result, counts if looked else None
+    if counts is not None and counts.are_zeros:
+        result, inner = run_with_inner(run)
+        counts.are_zeros = are_zeros(numbers_seen(result, inner, unused))
+        return result, counts if not counts.are_zeros and Proof(*call).look_afterwards() else None
+    proof = Proof(*call)
+    result, looked = proof.run_and_look()
+    if counts is not None:
+        counts.are_zeros = proof.are_zeros
+    return result, counts if looked and not proof.are_zeros else None
 
 
 def counts_of(f: Any, args: Any, options: Any, place: Any, memory: Any = None) -> Ways:
@@ -444,6 +452,7 @@ class Proof:
         self.run, self.unused, self.roots = run, unused, (f, others, leaves)
         self.leaves = [x for x in leaves if type(x._value) is np.ndarray]
         self.shared = False  # may other threads be in the user's code?
+        self.are_zeros = False  # does it give nothing else?
 
     def begin(self) -> None:
         """The first run."""
@@ -456,8 +465,7 @@ class Proof:
 
     def run_and_look(self) -> tuple[Any, bool]:
         """Make the call, and look at it if that is possible; warn if it is not. Returns its result, and False if the
-        next call has to be looked at: this one changed what other threads may change meanwhile, or gave nothing but
-        zeros, which plain factors of 0 make of any numbers."""
+        next call has to be looked at: this one changed what other threads may change meanwhile."""
         self.begin()
         if not (why := self.obstacle()):
             before, after, self.shared = self.before, Snapshot(*self.roots), others_run()
@@ -469,7 +477,7 @@ class Proof:
             warnings.warn(
                 f"{self.roots[0]!r} {why}: whether numbers leave the graph could not be seen in a second run. "
                 "af.options(prove='never') says that this is meant", UnprovedWarning, stacklevel=2)  # fmt: skip
-        return self.result, bool(why) or any(map(np.any, self.expected))
+        return self.result, True
 
     def look_afterwards(self) -> bool:
         """The same for a call that has been made: f runs twice more, from the state that the call has left. Returns
@@ -531,8 +539,8 @@ class Proof:
 
     def look(self) -> bool:
         """Is it certain that no number was read past us? LostGradientError if one was."""
-        self.expected = numbers_with_gradient(self.result, self.unused) + [x for v in self.inner.values() for x in v]
-        expected, alike = self.expected, functools.partial(same, rounding=not self.is_on_host)
+        expected = numbers_seen(self.result, self.inner, self.unused)
+        self.are_zeros, alike = are_zeros(expected), functools.partial(same, rounding=not self.is_on_host)
         if (found := self.numbers(OTHER)) is not None and alike(expected, found):
             return True
         # On memory of its own a product may go another way through a library, and have other last bits.
@@ -551,6 +559,16 @@ class Proof:
                 return True
             raise LostGradientError(message(*runs))
         return near[-1] is not None and all([x is None or alike(x, repeated) for x in near])
+
+
+def numbers_seen(result: Any, inner: dict[int, list[Any]], unused: bool | None) -> list[Any]:
+    """The numbers with a gradient that a run, and functions inside it, returned."""
+    return numbers_with_gradient(result, unused) + [x for values in inner.values() for x in values]
+
+
+def are_zeros(numbers: list[Any]) -> bool:
+    """Are there numbers, and all of them 0?"""
+    return bool(numbers) and not any(map(np.any, numbers))
 
 
 def run_with_inner(run: Run) -> tuple[Any, dict[int, list[Any]]]:

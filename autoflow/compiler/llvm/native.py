@@ -79,10 +79,10 @@ class Native:
     def __call__(self, *arrays: Array) -> list[Array]:
         """All results, as new arrays; called in a larger program, which learns what there is to report."""
         if self.loose:
-            pointers = [*arrays]
+            ordered = [*arrays]
             for k in self.loose:
-                pointers[k] = np.asarray(arrays[k], order="C")
-            arrays = tuple(pointers)
+                ordered[k] = np.asarray(arrays[k], order="C")
+            arrays = tuple(ordered)
         if self.into:
             results = [arrays[k] if k >= 0 else make() for k, make in zip(self.into, self.new, strict=True)]
             arrays = arrays[: len(self.sources)]

@@ -18,12 +18,12 @@ from ...backprop.hooks import on_operation
 from ...base import pytree
 from ...base.errors import CompileError
 from ...base.modes import modes, switched
-from ...compiler.program import Program
 from ...nodes.nodes import AnyFunction, Node, Values, value_of
 from ...program.names import Naming
 from ...program.source import expression_of
 from ...table.shapes import positional
 from ..matching import NUMBERS_AND_TEXT, Nth, Value
+from ..program import Program
 from ..signature import is_array
 from ..trace.recorded import record
 from ..trace.tape import tape_here
