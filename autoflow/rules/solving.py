@@ -111,9 +111,9 @@ def adjugate(x: Array, det: Array) -> Array:
     its rows and columns get other units, powers of two, in which their largest elements are near 1."""
     if (found := regular_adjugate(x, det)) is not None:
         return found
-    rows = np.frexp(np.max(np.abs(numbers_of(x)), axis=-1, keepdims=True))[1]
+    rows = exponents(np.abs(numbers_of(x)), -1)
     y = times_power_of_two(x, -rows)
-    columns = np.frexp(np.max(np.abs(numbers_of(y)), axis=-2, keepdims=True))[1]
+    columns = exponents(np.abs(numbers_of(y)), -2)
     y = times_power_of_two(y, -columns)
     found = regular_adjugate(y, np.linalg.det(y))
     units = np.sum(rows, axis=-2, keepdims=True) - rows + np.sum(columns, axis=-1, keepdims=True) - columns
@@ -127,14 +127,23 @@ def regular_adjugate(x: Array, det: Array) -> Array | None:
     except np.linalg.LinAlgError:
         return None
     condition, size = _norm(numbers_of(x)) * _norm(numbers_of(inverse)), np.abs(numbers_of(det))
-    usual = (condition * np.sqrt(np.finfo(x.dtype).eps) <= 1) & (size > 0) & (size < np.inf)
-    return det[..., None, None] * inverse if np.all(usual) or not np.all(np.isfinite(numbers_of(x))) else None
+    limits = np.finfo(x.dtype)
+    usual = (condition * np.sqrt(limits.eps) <= 1) & (size >= limits.tiny) & (size < np.inf)
+    finite = np.all(np.isfinite(numbers_of(x)), axis=(-2, -1))
+    return det[..., None, None] * inverse if np.all(usual | ~finite) else None
+
+
+def exponents(x: Array, axis: int) -> Array:
+    """The exponents of two of the largest elements along an axis; of zeros, that of the largest element of all."""
+    size = np.max(x, axis=axis, keepdims=True)
+    return np.frexp(np.where(size > 0, size, np.max(size, axis=(-2, -1), keepdims=True)))[1]
 
 
 def times_power_of_two(x: Array, k: Array) -> Array:
     """x · 2ᵏ for whole numbers k, which may be so large that 2ᵏ is no number."""
-    one, half = x.dtype.type(1).real, k // 2
-    return x * np.ldexp(one, half) * np.ldexp(one, k - half)
+    one, largest = x.dtype.type(1).real, 2 * np.finfo(x.dtype).maxexp - 2
+    k = np.clip(k, -largest, largest)  # so that 0 remains 0
+    return x * np.ldexp(one, k // 2) * np.ldexp(one, k - k // 2)
 
 
 def _norm(x: Array) -> Array:

@@ -213,16 +213,20 @@ def test_det_of_singular_matrices(x):
     check(np.linalg.det, x)
 
 
-@pytest.mark.parametrize("kind", ["regular", "rank 2", "stack", "complex"])
-@pytest.mark.parametrize("far", [3, 12, 100, -100])
-def test_det_in_other_units(kind, far):
+@pytest.mark.parametrize("kind", ["regular", "rank 2", "stack", "complex", "beside nan"])
+@pytest.mark.parametrize(
+    ("far", "all_by"), [(3, 0), (12, 0), (100, 0), (100, -200), *[(0, k) for k in range(-180, -170)]]
+)
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_det_in_other_units(kind, far, all_by):
     """Powers of two for rows and columns change each minor by a power of two, and nothing else."""
-    x = {"regular": A, "rank 2": RANK_TWO, "stack": np.stack([A, RANK_TWO]), "complex": A * (1 + 2j)}[kind]
-    rows, columns = np.random.default_rng(0).integers(-abs(far), abs(far) + 1, (2, 3))
-    d, e = (2.0 ** (k + 2 * min(far, 0)) for k in (rows, columns))
+    x = {"regular": A, "rank 2": RANK_TWO, "stack": np.stack([A, RANK_TWO]), "complex": A * (1 + 2j),
+         "beside nan": np.stack([A, np.full((3, 3), np.nan)])}[kind]  # fmt: skip
+    rows, columns = np.random.default_rng(0).integers(-far, far + 1, (2, 3))
+    d, e = (2.0 ** (k + all_by) for k in (rows, columns))
     found = af.grad(lambda x: np.sum(np.real(np.linalg.det(x))))(d[:, None] * x * e)
     right = af.grad(lambda x: np.sum(np.real(np.linalg.det(x))))(x) * (d.prod() / d)[:, None] * (e.prod() / e)
-    np.testing.assert_allclose(found, right, rtol=1e-12, atol=1e-12 * np.abs(right).min())
+    np.testing.assert_allclose(found, right, rtol=1e-12, atol=1e-12 * np.nanmin(np.abs(right)))
 
 
 def test_det_of_a_matrix_with_nan_in_a_stack():
