@@ -218,6 +218,15 @@ def test_writes_into_what_is_outside(catch, write):
     assert found[0] == found[1]
 
 
+@pytest.mark.parametrize("writeable", [True, False])
+def test_an_element_of_a_structured_array_may_be_read(writeable):
+    rows = np.array([(2.0, 3)], [("a", float), ("b", int)])
+    rows.flags.writeable = writeable
+    row = rows[0]
+    np.testing.assert_array_equal(af.vmap(lambda x: x * row["a"])(np.ones(3)), [2.0] * 3)
+    np.testing.assert_array_equal(af.grad(lambda x: np.sum(x * row["a"]))(np.ones(3)), [2.0] * 3)
+
+
 @pytest.mark.parametrize("hold", [lambda d: d, af.nn.Sequential, lambda d: af.nn.Sequential(af.nn.Sequential(d))])
 def test_a_layer_outside_draws_for_each_example(hold):
     found = []

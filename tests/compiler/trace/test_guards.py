@@ -286,7 +286,14 @@ ITERATORS = {
     "enumerate": lambda: map(sum, enumerate([1.0, 2.0, 3.0])), "chain": lambda: itertools.chain([1.0], [2.0, 3.0]),
     "an iterator of its own": lambda: Batches(), "begun": lambda: (next(g := (k for k in range(1, 9))), g)[1],
     "begun, of equal numbers": lambda: (next(g := (1.0 for _ in [0] * 9)), g)[1],
+    "begun, holding itself": lambda: (next(g := holding([1.0] * 9)), g.send(g), g)[2],
 }  # fmt: skip
+
+
+def holding(numbers):
+    itself = yield
+    for x in numbers:
+        yield x * bool(itself)
 
 
 class Batches:
