@@ -76,13 +76,13 @@ class Question:
                 return True, f"{in_few_words(answer)} is right"
         except Exception as error:  # the answer may be a function of the student's, which may do anything
             trouble = f" (it raised {type(error).__name__}: {error})" if callable(answer) else ""
-        hints = [text for one, text in self.mistakes() if answer is one or (not callable(one) and same(answer, one))]
-        return False, " ".join(filter(None, [f"{in_few_words(answer)} is not right{trouble}.", *hints[:1]]))
+        comments = [text for one, text in self.mistakes() if answer is one or (not callable(one) and same(answer, one))]
+        return False, " ".join(filter(None, [f"{in_few_words(answer)} is not right{trouble}.", *comments[:1]]))
 
     def verdict(self, answer: object) -> tuple[bool, str]:
         """Whether the answer is right, and what to say, with the hint if it is wrong."""
-        right, hints = self.judge(answer)
-        return right, hints if right or hints == UNANSWERED else f"{hints} {self.hint}"
+        right, comment = self.judge(answer)
+        return right, comment if right or comment == UNANSWERED else f"{comment} {self.hint}"
 
 
 class Marks:
@@ -136,7 +136,7 @@ def questions_of(lesson: str) -> dict[str, Question]:
 
 def read_question(right: Any, hint: str, wrong: Any = ()) -> Question:
     """A question as its text file has it; ``wrong`` are pairs of a mistake and its comment."""
-    return Question(read_value(right), hint, [(read_value(mistake), hint_text) for mistake, hint_text in wrong])
+    return Question(read_value(right), hint, [(read_value(mistake), comment) for mistake, comment in wrong])
 
 
 def read_value(entry: object) -> Any:

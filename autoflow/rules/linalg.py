@@ -96,20 +96,20 @@ def contract_x(g: Array, x_shape: Shape, y: Array, xs: Shape, ys: Shape) -> Arra
     """
     if not x_shape or not np.ndim(y):
         return sum_to(g * y, x_shape)
-    free = tuple([a for a in range(np.ndim(y)) if a not in ys])
-    free_axes = tuple([a for a in range(len(x_shape)) if a not in xs])
-    sent = np.tensordot(g, y, (tuple(range(len(free_axes), len(free_axes) + len(free))), free))
-    return sent.transpose(inverse(free_axes + tuple([xs[ys.index(a)] for a in sorted(ys)])))
+    y_free = tuple([a for a in range(np.ndim(y)) if a not in ys])
+    x_free = tuple([a for a in range(len(x_shape)) if a not in xs])
+    sent = np.tensordot(g, y, (tuple(range(len(x_free), len(x_free) + len(y_free))), y_free))
+    return sent.transpose(inverse(x_free + tuple([xs[ys.index(a)] for a in sorted(ys)])))
 
 
 def contract_y(g: Array, x: Array, y_shape: Shape, xs: Shape, ys: Shape) -> Array:
     """The same for y: dL/dy[k, j] = Σᵢ x[i, k] g[i, j]."""
     if not y_shape or not np.ndim(x):
         return sum_to(g * x, y_shape)
-    free_axes = tuple([a for a in range(np.ndim(x)) if a not in xs])
-    free = tuple([a for a in range(len(y_shape)) if a not in ys])
-    sent = np.tensordot(x, g, (free_axes, tuple(range(len(free_axes)))))
-    return sent.transpose(inverse(tuple([ys[xs.index(a)] for a in sorted(xs)]) + free))
+    x_free = tuple([a for a in range(np.ndim(x)) if a not in xs])
+    y_free = tuple([a for a in range(len(y_shape)) if a not in ys])
+    sent = np.tensordot(x, g, (x_free, tuple(range(len(x_free)))))
+    return sent.transpose(inverse(tuple([ys[xs.index(a)] for a in sorted(xs)]) + y_free))
 
 
 def summed_axes(axes: Any, nx: int, ny: int) -> tuple[Shape, Shape]:

@@ -58,8 +58,8 @@ def mirrored(names: ByName, functions: Iterable[str] = ()) -> tuple[Any, Any]:
                 names[name] = module = types.ModuleType(f"{names['__name__']}.{name}")
                 vars(module).update(zip(("__getattr__", "__dir__"), mirrored(vars(module)), strict=True))
                 return module
-        names[name] = module = for_nodes(found, f"{home}.{name}")
-        return module
+        names[name] = twin = for_nodes(found, f"{home}.{name}")
+        return twin
 
     OWN[home] = [name for name in functions if name in names]
     for name in OWN[home]:
@@ -195,11 +195,11 @@ FROZEN = {  # arguments of methods of a distribution with parameters; without, t
 
 def of_counts(method: Any, theirs: Any) -> AnyFunction:
     """The probability of a count. SciPy's is 0 between counts, so counts and loc have no derivative."""
-    counted = 1 + getattr(theirs.__self__, "numargs", 99)  # the count and the shape parameters
+    numbers_end = 1 + getattr(theirs.__self__, "numargs", 99)  # the count and the shape parameters
 
     @functools.wraps(method)
     def run(*args: Any, **options: Any) -> Any:
-        if is_ours([*args[:1], *args[counted:], *[options.get(word) for word in ("k", "x", "loc")]]):
+        if is_ours([*args[:1], *args[numbers_end:], *[options.get(word) for word in ("k", "x", "loc")]]):
             raise NoRuleError(f"{method.__module__}.{method.__name__}: counts and loc have no derivative: {ADVICE}")
         return method(*args, **options)
 
@@ -264,8 +264,8 @@ def in_ours(x: object) -> Any:
         if found is None or twin.__module__ not in sys.modules:  # pickle would not find it by its name
             twin.__reduce__ = lambda x: (in_ours, (replaced(x, kind, lambda v: v),))
         # It may hold np.asarray; if its class has rules it may hold np itself, which must take nodes then.
-        module: Any = None if "mirrored" in vars(twin) else types.ModuleType
-        found = {id(v): COPIES.find(v) for v in attributes(x).values() if callable(v) or type(v) is module}
+        changed: Any = None if "mirrored" in vars(twin) else types.ModuleType
+        found = {id(v): COPIES.find(v) for v in attributes(x).values() if callable(v) or type(v) is changed}
         return replaced(x, twin, lambda v: found.get(id(v), v))
     return x
 
