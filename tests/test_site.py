@@ -411,7 +411,7 @@ CODE = f"{NOTEBOOK}.content.widgets.filter((cell) => cell.model.type === 'code')
 WAITING = f"{CODE}.filter((cell) => cell.model.executionCount === null && cell.model.sharedModel.source.trim()).length"
 ERRORS = (  # of cells that should have none
     f"{CODE}.filter((cell) => !cell.model.getMetadata('tags')?.includes('raises-exception')).flatMap((cell) => "
-    "cell.model.outputs.toJSON().filter((o) => o.output_type === 'error').map((o) => o.ename + ': ' + o.evalue))"
+    "cell.model.outputs.toJSON().filter((o) => o.output_type === 'error').map((o) => o.traceback.join(' ')))"
 )
 
 

@@ -10,11 +10,14 @@ import numpy as np
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    DTypeLike: TypeAlias = npt.DTypeLike | None  # what ``dtype=`` may be
+else:
+    DTypeLike = Any  # importing numpy.typing takes half a millisecond; who reads annotations at run time finds this
+
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 Array: TypeAlias = Any  # an array of a registered type, or a node, which stands for one: NumPy's stubs know neither
 Shape: TypeAlias = tuple[int, ...]
-DTypeLike: TypeAlias = "npt.DTypeLike | None"  # what ``dtype=`` may be
 AnyFunction: TypeAlias = Callable[..., Any]  # a user's or a library's: of what it takes nothing is known
 Values: TypeAlias = tuple[Any, ...]  # of each place another kind: the arguments of a call, what a record saves
 ByName: TypeAlias = dict[str, Any]  # the same by name: keywords, attributes, variables
