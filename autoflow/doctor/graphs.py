@@ -143,7 +143,8 @@ def bad_value(chart: Chart, r: Record) -> Finding:
     operands = [entry(chart, r, k, index) for k in range(len(r.parents))]
     text = f"{r.rule.name} of {' and '.join([x for x in operands if x])} is {value[index]}"
     advice, found = ADVICE.get(r.rule.name, ""), value[index]
-    if r.rule.name == "power" and np.isinf(found) and np.all(value_of_saved(r, 0)):
+    base = value_of_saved(r, 0) if r.rule.name == "power" and np.isinf(found) else None
+    if base is not None and np.all(base):
         advice = SMALLER
     overflow = bool(np.isinf(found)) and advice in ("", SMALLER)
     if r.dtype == np.float16:

@@ -391,6 +391,7 @@ else:
 
 ARGUMENT = "argument"
 set_flags: AnyFunction = np.ndarray.setflags  # called on nodes: set_flags(node, False) is write=False
+may_overlap: Any = np.may_share_memory  # whose types know only two values of max_work since NumPy 2.4
 
 
 def on_memory(array: Array, cls: Any) -> Array:
@@ -410,7 +411,7 @@ def on_memory(array: Array, cls: Any) -> Array:
 def show_writing(array: Array) -> None:
     """Let all that nodes show of this memory, into which a node is written, have other numbers, as the node has."""
     for own, reference in [*modes().shown.get(id(versions.owner_of(array)), {}).values()]:
-        if (shadow := reference()) is not None and np.may_share_memory(own, array, max_work=1000):  # type: ignore[arg-type]
+        if (shadow := reference()) is not None and may_overlap(own, array, max_work=1000):
             np.copyto(shadow, shadow_of(own))
 
 
