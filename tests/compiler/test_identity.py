@@ -95,6 +95,7 @@ def test_found_at_the_first_call(name):
         np.testing.assert_array_equal(falling(x, y), f(x, y), strict=True)
 
 
+@pytest.mark.filterwarnings("ignore:'collections.abc.ByteString':DeprecationWarning")
 @pytest.mark.parametrize("kind", [*[getattr(abc, name) for name in abc.__all__], SupportsIndex, SupportsFloat, Real])
 def test_abstract_classes_are_those_of_eager_code_or_refused(kind):
     x, right = W.copy(), 0

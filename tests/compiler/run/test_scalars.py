@@ -235,6 +235,7 @@ def test_a_number_and_an_array_without_axes_have_a_program_each(dtype, engine):
                 np.testing.assert_allclose(compiled(given), f(given), rtol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore:Bitwise inversion:DeprecationWarning")  # of Python's, from 3.12 on
 @pytest.mark.parametrize("engine", ["numpy", "llvm", "jax"])
 def test_truth_values_of_python_compute_as_pythons(engine):
     """What np.allclose and np.array_equal give is no number of NumPy's, nor are their sum and 1j + x.sum()."""
