@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from ...backends.duck_arrays import SIGNS, DuckArray, flags_of, flat, map_leaves, private, run_masked, store_results
+from ...backends.duck_arrays import NP, SIGNS, DuckArray, flags_of, flat, map_leaves, private, run_masked, store_results
 from ...base.errors import CompileError
 from ...base.types import ByName, DTypeLike, Values
 from ...nodes.nodes import NodeRole
@@ -265,7 +265,7 @@ class Traced(DuckArray):
                 if how is not None and function in REDUCTIONS:
                     return tape.new_traced(tape.program.reduce(REDUCTIONS[function], x.expr, *how))
                 if how is not None and x.size and x.shape and x.dtype in (np.float64, np.float32):
-                    total: Any = np.sum(x, axis=how[0], keepdims=how[1])  # as NumPy's mean of these
+                    total: Any = NP.sum(x, axis=how[0], keepdims=how[1])  # as NumPy's mean of these
                     return np.divide(total, x.size // total.size)
             if function in VIEWS:
                 return tape.view(function, x, args[1:], options)
