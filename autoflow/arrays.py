@@ -1,10 +1,10 @@
-"""Arrays that can be recorded: how they are made, and to_library from one library to another.
+"""Arrays that can be recorded: how they are made, and brought from one library to another.
 
 ``zeros``, ``array`` and their like are for nodes what ``np.zeros`` and ``np.array`` are for plain numbers. Libraries
 are NumPy on the host, CuPy on a GPU, or one with a type of your own.
 
 Nothing is copied between devices automatically: an operation on arrays of two libraries is refused (MixedArraysError).
-To bring an array over is an operation like any other: its gradient is to_library back.
+To bring an array over is an operation like any other: its gradient is brought back.
 """
 
 from __future__ import annotations

@@ -41,6 +41,7 @@ from ..nodes.versions import Region, owner_of
 from ..program.callers import caller, getframe, is_ours, user_frame, where
 from ..program.source import MOVING, is_written_in_c
 from ..rules import structure
+from ..table.facts import WRAPPING
 from ..table.shapes import AnyFunction, Array, ByName, Values, innermost, without_history
 from ..table.table import Rule
 
@@ -98,7 +99,7 @@ def own_type(kind: type) -> bool:
     return is_changed or (kind.__mul__, kind.__array_ufunc__) != (np.ndarray.__mul__, np.ndarray.__array_ufunc__)
 
 
-WRAPPING = {np.add, np.subtract, np.multiply, np.negative, np.absolute, np.power}
+REPORTING = WRAPPING | {np.power}
 
 
 def is_count(x: object) -> bool:
@@ -434,7 +435,7 @@ class Batched(DuckArray):
                 layer.check_hook(kind, "__array_ufunc__")
                 if ufunc is np.multiply and hasattr(kind, "__len__") and any(map(is_count, inputs)) and is_ours():
                     layer.doubt("a list times a number, which repeats it,")
-        if layer.hears_errors and ufunc in WRAPPING and any(map(is_count, inputs)) and np.geterr()["over"] == "raise":
+        if layer.hears_errors and ufunc in REPORTING and any(map(is_count, inputs)) and np.geterr()["over"] == "raise":
             layer.doubt("an integer of NumPy's, which raises an error where an array wraps around,")
         return layer.run(ufunc, FORM_OF["ufunc"], ufunc, method, inputs, options)
 

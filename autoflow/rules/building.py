@@ -197,4 +197,5 @@ def apply_along_axis(func1d: Any, axis: int, arr: Array, *args: Any, **options: 
     if not parts:
         raise ValueError("Cannot apply_along_axis when any iteration dimensions are 0")
     stacked = np.stack(parts).reshape(lead + parts[0].shape)
-    return np.transpose(stacked, (*range(axis), *range(len(lead), stacked.ndim), *range(axis, len(lead))))
+    new = tuple(range(len(lead), stacked.ndim))
+    return np.transpose(stacked, (*range(axis), *new, *range(axis, len(lead))))

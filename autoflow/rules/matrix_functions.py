@@ -89,17 +89,17 @@ def logm(A: Array) -> Node:  # noqa: N803
            [0.  , 0.25]])
     """
     scipy, (A,) = scipy_linalg(A)  # noqa: N806
-    return each(lambda a: in_double(scipy.logm, a), A)
+    return each(lambda a: rounded_once(scipy.logm, a), A)
 
 
 @kernel
 def power(x: Array, t: Array) -> Array:
     """scipy.linalg.fractional_matrix_power."""
     scipy, (x,) = scipy_linalg(x)
-    return each(lambda a: in_double(lambda b: scipy.fractional_matrix_power(b, float(t)), a), x)
+    return each(lambda a: rounded_once(lambda b: scipy.fractional_matrix_power(b, float(t)), a), x)
 
 
-def in_double(function: Any, x: Array) -> Array:
+def rounded_once(function: Any, x: Array) -> Array:
     """The function in double precision, rounded once: in single precision SciPy loses half of the digits, and warns."""
     if x.dtype.char not in "fF":
         return function(x)

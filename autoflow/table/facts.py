@@ -91,3 +91,5 @@ REDUCTIONS: dict[Any, np.ufunc] = {
     np.sum: np.add, np.prod: np.multiply, np.max: np.maximum, np.min: np.minimum, np.amax: np.maximum,
     np.amin: np.minimum, np.any: np.logical_or, np.all: np.logical_and,
 }  # fmt: skip
+# Of NumPy's whole numbers these report what does not fit; arrays wrap without a word.
+WRAPPING = frozenset({np.add, np.subtract, np.multiply, np.negative, np.absolute})

@@ -36,6 +36,7 @@ from ...backends.duck_arrays import SIGNS
 from ...backprop.passes import SWITCH
 from ...base.errors import CompileError
 from ...base.types import AnyFunction, ByName, Values
+from ...table.facts import WRAPPING
 from ..matching import CALL, INPUT, ITEM, KNOWN, PRODUCT, REDUCE, STACK, UFUNC, VIEW, Array, Value, describe_value
 from ..program import Program, sort_values, with_numbers
 
@@ -197,7 +198,6 @@ def fitting_number(x: Any, a: object, v: Value) -> Any:
     return fitting if bool(fitting) is bool(x) and bool(np.isinf(fitting)) is (abs(x) == np.inf) else x
 
 
-WRAPPING = frozenset({np.add, np.subtract, np.multiply, np.negative, np.absolute})
 NEVER = 1 << 60
 MOVED = frozenset({"reshape", "transpose"})  # views that show all of their memory, once
 BY_WORD = frozenset({np.maximum, np.minimum})  # they take ``out`` by its name only

@@ -139,7 +139,8 @@ class Python(Writer):
             return f"({base}) ** ({words[1]})"
         words[1:] += [f"{k}={self.literal(x)!r}" for k, x in options.items()]
         if function in (cast, flatten):
-            return f"np.asarray({words[0]}).{'astype' if function is cast else 'flatten'}({', '.join(words[1:])})"
+            method = "astype" if function is cast else "flatten"
+            return f"np.asarray({words[0]}).{method}({', '.join(words[1:])})"
         return f"{self.called(function)}({', '.join(words)})"
 
     def called(self, function: object) -> str:

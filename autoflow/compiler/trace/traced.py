@@ -28,12 +28,11 @@ from ...nodes.nodes import NodeRole
 from ...program.callers import caller
 from ...program.source import MOVING, is_written_in_c
 from ...table import bodies
-from ...table.facts import REDUCTIONS, of_kind
+from ...table.facts import REDUCTIONS, WRAPPING, of_kind
 from ...table.indexing import is_basic
 from ...table.shapes import is_given, name_out, positional
 from ..matching import Nth, Value, describe_value
 from ..program import NUMBERS
-from ..run.buffers import WRAPPING
 from . import memory
 from .doubts import guard_methods, into_outside, is_ours, layout_refused, refuse_number
 from .guards import Guards

@@ -130,7 +130,7 @@ class Frozen:
         return f"<af.stats.{self.dist._name}({', '.join([str(numbers_of(v)) for v in self.args])})>"
 
 
-def where_ok(inside: Array, z: Array, otherwise: Any, ok: Array) -> Array:
+def if_ok(inside: Array, z: Array, otherwise: Any, ok: Array) -> Array:
     """z where ``inside``; elsewhere ``otherwise``; NaN where the parameters are not ``ok``."""
     inside = inside & ok
     if is_on_host(inside) and np.all(inside):
@@ -161,7 +161,7 @@ def with_limits(
         if not is_on_host(constant) or np.any(constant):
             inside, otherwise = inside & ~constant, np.where(constant, level, otherwise)
             value = compute(*[harmless(inside, x, middle) for x, middle in operands])
-    return where_ok(inside, value, otherwise, ok)
+    return if_ok(inside, value, otherwise, ok)
 
 
 def has_history(*xs: Array) -> bool:
@@ -382,7 +382,7 @@ class Continuous(Distribution):
         found = getattr(self, method)
         with np.errstate(all="ignore"):
             ok = self._valid(*shapes) & (numbers_of(scale) > 0) & (numbers_of(loc) == numbers_of(loc))
-            z = where_ok(ok, found(*shapes) if callable(found) else found, np.nan, ok)
+            z = if_ok(ok, found(*shapes) if callable(found) else found, np.nan, ok)
         return self._as_wide(moved(z, loc, scale), loc)
 
     def mean(self, *args: object, **named: object) -> Node:

@@ -18,16 +18,7 @@ from scipy import special
 from ...rules.arithmetic import branch
 from ...rules.distributions import log_powers, times_powers
 from ...table.shapes import Array, as_array, floats, has_gradient, is_on_host, numbers_of, together
-from .continuous import (
-    Distribution,
-    draw_with_scipy,
-    formulas,
-    refuse_history,
-    size_of,
-    tails_of,
-    where_ok,
-    with_limits,
-)
+from .continuous import Distribution, draw_with_scipy, formulas, if_ok, refuse_history, size_of, tails_of, with_limits
 from .elementary import LOG_2PI, beta, gamma, gamma_powers, log1mexp
 
 if TYPE_CHECKING:
@@ -92,7 +83,7 @@ class Counts(Distribution):
         """The expectation of k."""
         *shapes, loc = self._bind("mean", args, named)
         ok = self._valid(*map(numbers_of, shapes))
-        return as_array(where_ok(ok, self._mean(*shapes), np.nan, ok) + loc)
+        return as_array(if_ok(ok, self._mean(*shapes), np.nan, ok) + loc)
 
     def var(self, *args: object, **named: object) -> Node:
         """The variance."""
@@ -109,7 +100,7 @@ class Counts(Distribution):
         n, c, p, e = self._var(*shapes)
         with np.errstate(all="ignore"):
             rate = times_powers(*together(power * c, p, power * e, p, 0.0))
-            return self._as_wide(where_ok(ok, rate if n is None else n**power * rate, np.nan, ok), loc)
+            return self._as_wide(if_ok(ok, rate if n is None else n**power * rate, np.nan, ok), loc)
 
     def rvs(self, *args: object, size: object = None, random_state: object = None, **named: object) -> Node:
         """SciPy's draws. A count does not move with its parameters, so nodes among them are refused."""
@@ -163,7 +154,7 @@ class Bernoulli(Counts):
         """−p log p − (1 − p) log (1 − p)."""
         p, loc = self._bind("entropy", args, named)
         ok = self._valid(numbers_of(p))
-        return self._as_wide(where_ok(ok, special.entr(p) + special.entr(1 - p), np.nan, ok), loc)
+        return self._as_wide(if_ok(ok, special.entr(p) + special.entr(1 - p), np.nan, ok), loc)
 
 
 class NegativeBinomial(Counts):
@@ -315,7 +306,7 @@ class MultivariateNormal(Distribution):
         z = -0.5 * (quadratic + rank * LOG_2PI + np.sum(np.log(values)))
         rest = numbers_of(d) - numbers_of(d) @ numbers_of(vectors) @ numbers_of(vectors).T
         inside = np.linalg.norm(rest, axis=-1) < 1e3 * 1e6 * np.finfo(cov.dtype).eps
-        return np.squeeze(where_ok(inside, z, -math.inf, np.asarray(True)))
+        return np.squeeze(if_ok(inside, z, -math.inf, np.asarray(True)))
 
 
 class Wishart(Distribution):
