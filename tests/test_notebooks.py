@@ -60,10 +60,14 @@ def home(tmp_path_factory):
     (folder / "kernels" / "t" / "kernel.json").write_text(json.dumps(spec))
     for name in ("root", "config", "data", "runtime"):
         (folder / name).mkdir()
+    # Matplotlib makes its list of fonts here: in a kernel of a busy machine it would say so in a cell's output.
+    matplotlib = pytest.importorskip("matplotlib")
+    pytest.importorskip("matplotlib.font_manager")
     return {
         "HOME": str(folder), "JUPYTER_PATH": str(folder), "JUPYTER_CONFIG_DIR": str(folder / "config"),
         "JUPYTER_DATA_DIR": str(folder / "data"), "JUPYTER_RUNTIME_DIR": str(folder / "runtime"),
         "PYTHONPATH": str(Path(af.__path__[0]).parent), "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+        "MPLCONFIGDIR": matplotlib.get_cachedir(),
     }  # fmt: skip
 
 
