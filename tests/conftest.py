@@ -1,11 +1,14 @@
 """What holds for every test."""
 
+import faulthandler
 import gc
 import inspect
 import itertools
+import math
 import os
 import re
 import sys
+import time
 import zlib
 
 import hypothesis
@@ -34,6 +37,8 @@ from autoflow.table.table import RULES  # noqa: E402
 
 NIGHTLY = os.environ.get("AUTOFLOW_NIGHTLY") == "1"
 FINISHED = itertools.count(1)
+LONGEST = 1800 if NIGHTLY else 300  # seconds
+WATCH = {"since": -math.inf, "stderr": 2}
 PART = os.environ.get("AUTOFLOW_PART", "1/1")  # 2/3: the second third of the cases of tests with parameters
 
 # The same examples each time, so that a red build is about the change; by night many.
@@ -71,6 +76,7 @@ def without_source():
 def pytest_configure(config):
     """Tests compare with NumPy's own functions, also with those that it deprecates. (That autoflow does not call these
     is tested in test_versions.py.)"""
+    WATCH["stderr"] = os.dup(2)  # what pytest catches while a test runs is another
     for name in DEPRECATED:
         config.addinivalue_line("filterwarnings", f"ignore:numpy.{name} is deprecated:DeprecationWarning")
 
@@ -108,7 +114,16 @@ def gpu_there():
     return bool(cupy.is_available())
 
 
-if sys.platform == "emscripten":
+if sys.platform != "emscripten":
+
+    def pytest_runtest_setup():
+        """A test that hangs is shown where it stands, and ended. The watchdog is a thread: pytest's own option starts one
+        for each test and waits for its end, which takes longer on a busy machine than most tests."""
+        if time.monotonic() > WATCH["since"] + 10:
+            faulthandler.dump_traceback_later(LONGEST, exit=True, file=WATCH["stderr"])
+            WATCH["since"] = time.monotonic()
+
+else:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(item):

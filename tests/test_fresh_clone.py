@@ -1,7 +1,7 @@
 """What a newcomer does first: clone, then make. In an environment with nothing in it, so what only works where somebody
 has worked before fails here: a package that another extra brought, a folder that is already there, a variable.
 
-    AUTOFLOW_NIGHTLY=1 .venv/bin/python -m pytest -o faulthandler_timeout=1800 tests/test_fresh_clone.py
+    AUTOFLOW_NIGHTLY=1 .venv/bin/python -m pytest tests/test_fresh_clone.py
 """
 
 import configparser

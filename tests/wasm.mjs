@@ -14,5 +14,5 @@ sys.dont_write_bytecode = True
 sys.path[:0] = ["/tree", "/site-packages"]
 os.chdir("/tree")
 import pytest
-int(pytest.main(["-o", "faulthandler_timeout=0", *wanted]))
+int(pytest.main([*wanted]))
 `);

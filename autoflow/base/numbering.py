@@ -49,7 +49,7 @@ def reset() -> None:
     ('var_0', 'var_1')
     """
     for ref in KINDS.valuerefs():  # a list: other threads may make new kinds meanwhile
-        if kind := ref():
+        if (kind := ref()) and kind.left() < MOST:
             kind.begin_at(0)
 
 

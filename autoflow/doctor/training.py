@@ -505,16 +505,22 @@ def names_of(xs: list[Variable], among: dict[int, Any]) -> str:
 
 def living_graphs(turns: list[Turn]) -> Iterator[Finding]:
     """The graph of the first run is still alive: in one of its nodes, or in one that was computed from it later."""
-    gc.collect()
-    records = [x for t in turns for ref in t.nodes if isinstance(x := gradient_target(ref()), Record)]
     numbers = range(turns[0].since + 1, turns[1].since + 1)
-    old = {r: x for x in records for r in ancestors(x) if isinstance(r, Record) and r.number in numbers}
+    if records_among(numbers, turns):
+        gc.collect()  # what only refers to itself is not kept
+    old = records_among(numbers, turns)
     if old and turns[-1].size <= turns[0].size:
         chart = Chart(max(old.values(), key=lambda x: x.number))
         size = sum({id(v): v.nbytes for r in old for v in r.saved if isinstance(v, np.ndarray)}.values()) / 1e6
         advice = "losses.append(float(loss))" if chart.start.number in numbers else "total += float(loss)"
         text = f"{chart.name(chart.start)} keeps the graphs of earlier steps alive: {size:.3g} MB a step"
         yield chart.finding("kept", chart.start, text, f"Keep the number: {advice}", megabytes=size)
+
+
+def records_among(numbers: range, turns: list[Turn]) -> dict[Record, Record]:
+    """The living records with these numbers, each with one of those from which it is reached."""
+    records = [x for t in turns for ref in t.nodes if isinstance(x := gradient_target(ref()), Record)]
+    return {r: x for x in records for r in ancestors(x) if isinstance(r, Record) and r.number in numbers}
 
 
 def aim_of(chart: Chart) -> tuple[float, float]:
