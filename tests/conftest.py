@@ -117,8 +117,8 @@ def gpu_there():
 if sys.platform != "emscripten":
 
     def pytest_runtest_setup():
-        """A test that hangs is shown where it stands, and ended. The watchdog is a thread: pytest's own option starts one
-        for each test and waits for its end, which takes longer on a busy machine than most tests."""
+        """A test that hangs is shown where it stands, and ended. The watchdog is a thread: pytest's own option starts
+        one for each test and waits for its end, which takes longer on a busy machine than most tests."""
         if time.monotonic() > WATCH["since"] + 10:
             faulthandler.dump_traceback_later(LONGEST, exit=True, file=WATCH["stderr"])
             WATCH["since"] = time.monotonic()

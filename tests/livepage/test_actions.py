@@ -164,7 +164,7 @@ def check(one: Any, twin: Twin, what: str) -> None:
         np.testing.assert_allclose(b, np.ravel(g[name]), rtol=1e-9, atol=1e-11, err_msg=what)
 
 
-@pytest.mark.parametrize("make", by_day(MODELS, {"batch_norm", "quantiles"}, lambda make: make.__name__))
+@pytest.mark.parametrize("make", by_day(MODELS, {"quantiles"}, lambda make: make.__name__))
 def test_after_each_action_the_page_has_numpys_numbers(show: Any, make: Any) -> None:
     loss, params, data, predict = make(np.random.default_rng(7))
     page = af.live(loss, params, data, predict, lr=RATE)
