@@ -35,7 +35,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from ..base.types import F
+from ..base.types import AnyFunction, F
 from ..table import parameters, table
 from ..table.parameters import ROOT_2, ROOT_PI, flat_at_infinity, in_double, normal, ratio
 from ..table.shapes import Array, as_dtype, is_on_host, like_argument, numbers_of, together
@@ -402,6 +402,20 @@ def moved_beta(a: Array, b: Array, z: Array, of_b: bool = False) -> Array:
     return -(z * (1 - z)) * beta_score(a, b, z, of_b=of_b)
 
 
+def of_beta_quantiles(function: AnyFunction, sign: int) -> dict[str, AnyFunction]:
+    """The derivatives of a function that inverts I(a, b, z), or its complement, whose slope has the other sign."""
+
+    def exact(g: Array, a: Array, b: Array, x: Array, z: Array) -> Array:
+        """z; what single precision has left of 1 − z may be nothing, so there it is computed again."""
+        return z if g.dtype.itemsize >= 8 else function(a, b, x)
+
+    return {
+        "a": lambda g, a, b, x, z: g * moved_beta(a, b, exact(g, a, b, x, z)),
+        "b": lambda g, a, b, x, z: g * moved_beta(a, b, exact(g, a, b, x, z), True),
+        "x": lambda g, x, z, a, b: g * sign / beta_density(exact(g, a, b, x, z), a, b),
+    }
+
+
 @flat_at_infinity
 def fdtr_m(m: Array, n: Array, x: Array, *, of_n: bool = False) -> Array:
     """∂F/∂m (or ∂F/∂n) for F = I(m/2, n/2) at w = m x/(n + m x); dw/dm = w (1 − w)/m, dw/dn = −w (1 − w)/n."""
@@ -439,12 +453,10 @@ rule(special.betainc,  "a b x", "I", r"I_{$x}\left($a, $b\right)",    a=lambda g
 rule(special.betaincc, "a b x", "Iᶜ", r"I^c_{$x}\left($a, $b\right)", a=lambda g, a, b, x: g * -betainc_a(a, b, x),
      b=lambda g, a, b, x: g * -betainc_a(a, b, x, of_b=True), x=lambda g, x, a, b: g * -beta_density(x, a, b),
      domain=INSIDE)
-rule(special.betaincinv,  "a b x", "I⁻¹", r"I^{-1}_{$x}\left($a, $b\right)",
-     a=lambda g, a, b, z: g * moved_beta(a, b, z), b=lambda g, a, b, z: g * moved_beta(a, b, z, True),
-     x=lambda g, z, a, b: g / beta_density(z, a, b),  domain=P)
-rule(special.betainccinv, "a b x", "Iᶜ⁻¹", r"\left(I^c_{$x}\right)^{-1}\left($a, $b\right)",
-     a=lambda g, a, b, z: g * moved_beta(a, b, z), b=lambda g, a, b, z: g * moved_beta(a, b, z, True),
-     x=lambda g, z, a, b: -g / beta_density(z, a, b), domain=P)
+rule(special.betaincinv,  "a b x", "I⁻¹", r"I^{-1}_{$x}\left($a, $b\right)", domain=P,
+     **of_beta_quantiles(special.betaincinv, 1))
+rule(special.betainccinv, "a b x", "Iᶜ⁻¹", r"\left(I^c_{$x}\right)^{-1}\left($a, $b\right)", domain=P,
+     **of_beta_quantiles(special.betainccinv, -1))
 
 # χ², F, gamma and t. In the gamma distribution a multiplies x.
 rule(special.chdtr,  "v x", "χ²", r"\chi^2\left($v, $x\right)",
@@ -502,7 +514,7 @@ rule(skew_normal,       "x a", "F", r"F\left($x; $a\right)", elementwise=True, n
      a=lambda g, x, a: g * (np.exp(-0.5 * (x * x) * (1 + a * a)) / (-math.pi * (1 + a * a))))
 rule(special.voigt_profile, "x s c", "Voigt", r"V\left($x; $s, $c\right)", domain=(0.5, 2.0),
      x=lambda g, x, s, c: g * np.real(slope_of_voigt(x, s, c)),
-     c=lambda g, x, s, c: g * -np.imag(slope_of_voigt(x, s, c)), s=lambda g, x, s, c, z: g * voigt_s(x, s, c, z))
+     c=lambda g, x, s, c: g * -np.imag(slope_of_voigt(x, s, c)), s=lambda g, x, s, c: g * voigt_s(x, s, c))
 with_parameters(special.tklmbda, "x | lam", "Tukey", r"\operatorname{tklmbda}\left($x, $lam\right)",
      x=lambda g, z, lam: g * density_of_tukey(z, lam), order=(0, 1), domain=(-1.0, 1.0))
 
@@ -537,11 +549,12 @@ def slope_of_voigt(x: Array, s: Array, c: Array) -> Array:
 
 
 @flat_at_infinity
-def voigt_s(x: Array, s: Array, c: Array, z: Array) -> Array:
+def voigt_s(x: Array, s: Array, c: Array) -> Array:
     """∂V/∂s: V is 1/s times a function of x/s and c/s. It also solves the heat equation: s ∂²V/∂x²."""
     far, y, q = beyond_peak(x, s, c)
     curve = 2j / math.pi / y / y / y * power_series(q, [(k + 1) * n for k, n in enumerate(ODD_FACTORIALS)])
-    near = -(z + np.real(slope_of_voigt(x, s, c) * (x + 1j * c))) / np.where(far, 1, s)
+    value = special.voigt_profile(x, s, c)  # the node's own lacks digits in single precision
+    near = -(value + np.real(slope_of_voigt(x, s, c) * (x + 1j * c))) / np.where(far, 1, s)
     return np.where(far, s * np.real(curve), near)
 
 
