@@ -16,17 +16,15 @@ from typing import Generic
 import numpy as np
 
 from ...base.groups import grouped
-from ..model.data import Numbers, Operand, Picture, Several, Vertex, numbers
+from ..model.data import Numbers, Operand, Picture, Several, Vertex, numbers, once
 from .repeats import renumber_graph
 
 
 def tidy(graph: Picture) -> Picture:
-    """The same graph as a person would write it. Computed once, and kept with the graph."""
+    """The same graph as a person would write it."""
     if graph.view or not (graph.several or any([v.equals is not None or v.write for v in graph.nodes])):
         return graph
-    if "tidy" not in graph.__dict__:
-        graph.__dict__["tidy"] = Tidy(graph).done()
-    return graph.__dict__["tidy"]
+    return once(graph, "tidy", lambda: Tidy(graph).done())
 
 
 class Tidy(Generic[Picture]):
