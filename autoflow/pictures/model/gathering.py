@@ -309,7 +309,7 @@ class Walk:
             parts=flow.parts if flow else (), of_parts=flow.of_parts if flow else 0,
             operands=tuple([self.operand(x, slot, y) for slot, y in drawn]), more_operands=len(operands[ROWS:]),
             output=any([x is y for y in (*self.records, *self.lonely)]),
-            notes=tuple(self.notes(x, kind, value, flow)),
+            notes=tuple(self.notes(x, kind, flow)),
             named=self.titles.name(x) is not None,
             scope=tuple([clip(clean(name), 60) for name, _ in around]) if around else (),
             entered=tuple([self.entered[key] for _, key in around]) if around else (),
@@ -341,7 +341,7 @@ class Walk:
             tuple([self.ids[id(r)] for r in c.inside]), None if c.recorded else self.ids[id(c.source)],
         )  # fmt: skip
 
-    def notes(self, x: Any, kind: str, value: Numbers, flow: Flow | None) -> list[str]:
+    def notes(self, x: Any, kind: str, flow: Flow | None) -> list[str]:
         """The notes about a node."""
         words = ["no gradient"] if kind == "Constant" else []
         words += [f"no gradient through {clip(text, 30)}" for record, text in self.taken_out if record is x]

@@ -217,7 +217,7 @@ def fragment(graph: GraphData, start: int = LAST, quiz: bool = False) -> str:
     data = {
         "start": start,
         "program": Listing(graph).data(view),
-        "css": style(graph.look.theme),
+        "css": style(),
         "light": {"light": "true", "dark": "false"}.get(graph.look.theme, ""),  # fixed; in JupyterLab's words
         "steps": frames,
         "values": named_values(view, steps),
@@ -339,7 +339,7 @@ def arrow(source: int | None, target: Vertex, slot: int) -> str:
 
 
 @cache
-def style(theme: str) -> str:
+def style() -> str:
     """The style sheet of the controls. Around them stands an element that says which theme the notebook has."""
     light, dark = [
         "".join([f"--{key}:{value};" for key, value in colours.items()]) + f"color-scheme:{name}"
