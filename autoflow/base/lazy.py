@@ -7,7 +7,6 @@ Modules are named in strings in this file only; :func:`later` takes the name of 
 
 from __future__ import annotations
 
-import importlib
 import sys
 import warnings
 from collections.abc import Callable, Iterable
@@ -131,7 +130,7 @@ def new_name(name: str) -> str:
 def load_package(name: str, message: str) -> ModuleType:
     """The module of this name; if it is not installed, an ImportError with the ``message``, which says what to do."""
     try:
-        return importlib.import_module(name)
+        return import_module(name)
     except ImportError as error:
         raise ImportError(message) from error
 

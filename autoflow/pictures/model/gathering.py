@@ -13,14 +13,13 @@ all sums of gradients are complete, and what is hidden behind them costs nothing
 from __future__ import annotations
 
 import math
-import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from heapq import nlargest
 from operator import attrgetter, itemgetter
-from sys import getrefcount
+from sys import getrefcount, maxsize
 from typing import Any
 
 import numpy as np
@@ -347,7 +346,7 @@ class Walk:
         words += [f"no gradient through {clip(text, 30)}" for record, text in self.taken_out if record is x]
         if kind == "Variable" and not x.requires_grad:
             words.append("frozen: no gradient")
-        if kind == "Variable" and (where := writer_since(x.value, self.first_use.get(id(x), sys.maxsize))):
+        if kind == "Variable" and (where := writer_since(x.value, self.first_use.get(id(x), maxsize))):
             words.append(f"overwritten since it was used ({clip(clean(where.rpartition('/')[2]), 40)})")
         if flow and flow.kept:
             words.append(f"{self.titles.of(x)}.grad = {flow.kept.magnitude(modes().digits)}, {self.passes()}")
