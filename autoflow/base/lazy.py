@@ -51,7 +51,7 @@ IN_PICKLES = owners({
 CALLED = owners({
     "arrays": "to_cpu to_gpu", "backprop.anomaly": "check_operation",
     "backprop.hooks": "register_hook register_post_accumulate_hook", "backprop.passes": "backward send zero_grad",
-    "doctor.graphs": "diagnose_node", "pictures.memory": "summary",
+    "doctor.graphs": "diagnose_node", "pictures.summaries": "summary",
     "extending.function": "create_operation set_grad_fn",
     "forward.inplace": "assign set_layout set_value write_item write_numbers write_out",
     "forward.mixed_precision": "cast",
