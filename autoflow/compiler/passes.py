@@ -106,8 +106,10 @@ class Joiner:
 
     def shared_factors(self) -> None:
         """Xₜ W of views of arguments with a common W: each becomes a part of one product."""
-        products = [v for v in self.order if v.kind == PRODUCT and is_given(v.args[0]) and v.dtype.kind == "f"]
-        groups = grouped([((v.args[1], v.args[0].shape, v.dtype), v) for v in products])
+        groups: dict[Any, list[Value]] = {}
+        for v in self.order:
+            if v.kind == PRODUCT and is_given(v.args[0]) and v.dtype.kind == "f":
+                groups.setdefault((v.args[1], v.args[0].shape, v.dtype), []).append(v)
         for (w, (n, _), _), group in groups.items():
             lefts = tuple(dict.fromkeys([v.args[0] for v in group]))
             if len(lefts) < FEW or not is_given(w):
@@ -323,8 +325,10 @@ def tile_program(program: Program, improve: Improve = lambda program, targets: t
 
 def leading_axis(order: list[Value]) -> int | None:
     """The length of axis 0 that most large arrays share; None if there are too few."""
-    shapes = [v.args[0].shape for v in order if v.kind in (UFUNC, REDUCE)]
-    elements = grouped([(shape[0], size) for shape in shapes if shape and (size := math.prod(shape)) >= LARGE])
+    elements: dict[int, list[int]] = {}
+    for v in order:
+        if v.kind in (UFUNC, REDUCE) and v.args[0].shape and math.prod(v.args[0].shape) >= LARGE:
+            elements.setdefault(v.args[0].shape[0], []).append(math.prod(v.args[0].shape))
     counts = {n: sum(sizes) for n, sizes in elements.items() if len(sizes) >= FEW_CALLS and n > 1}
     return max(counts, key=lambda n: counts[n]) if counts else None
 
