@@ -16,15 +16,17 @@ from typing import Generic
 import numpy as np
 
 from ...base.groups import grouped
-from ..model.data import Numbers, Operand, Picture, Several, Vertex, numbers, once
+from ..model.data import Numbers, Operand, Picture, Several, Vertex, numbers
 from .repeats import renumber_graph
 
 
 def tidy(graph: Picture) -> Picture:
-    """The same graph as a person would write it."""
+    """The same graph as a person would write it. Computed once, and kept with the graph."""
     if graph.view or not (graph.several or any([v.equals is not None or v.write for v in graph.nodes])):
         return graph
-    return once(graph, "tidy", lambda: Tidy(graph).done())
+    if "tidy" not in graph.__dict__:
+        graph.__dict__["tidy"] = Tidy(graph).done()
+    return graph.__dict__["tidy"]
 
 
 class Tidy(Generic[Picture]):

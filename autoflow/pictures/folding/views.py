@@ -18,7 +18,7 @@ from typing import Any
 
 from ...base.groups import grouped
 from ...nodes.nodes import value_of
-from ..model.data import FEW, Fold, Frame, GraphData, Look, Numbers, Operand, Picture, Vertex, counted, numbers, once
+from ..model.data import FEW, Fold, Frame, GraphData, Look, Numbers, Operand, Picture, Vertex, counted, numbers
 from ..model.gathering import Walk
 from ..model.style import KINDS, clean, clip
 from .choose import MANY, by_creation, choose, common, cut_sections, describe, nearest, open_boxes, pool_sizes, untangle
@@ -31,8 +31,12 @@ Card = tuple[bool, int]  # (True, a closed box) or (False, a node)
 
 
 def visible_picture(graph: Picture) -> Picture:
-    """The visible part of the graph."""
-    return graph if graph.view else once(graph, "drawn", lambda: view(graph))
+    """The visible part of the graph: computed once, and kept with it."""
+    if graph.view:
+        return graph
+    if "drawn" not in graph.__dict__:
+        graph.__dict__["drawn"] = view(graph)
+    return graph.__dict__["drawn"]
 
 
 def counts(graph: GraphData) -> str:
@@ -80,12 +84,10 @@ def view(graph: Picture) -> Picture:
 
 def as_written(graph: Picture) -> Picture:
     """The graph as a person would write it, with one card per chain, and without small cards if room is needed."""
-
-    def write() -> Picture:
+    if "written" not in graph.__dict__:
         whole = merge_chains(tidy(graph)) if graph.look.merge else tidy(graph)
-        return inline_constants(whole) if graph.look.compact else whole
-
-    return once(graph, "written", write)
+        graph.__dict__["written"] = inline_constants(whole) if graph.look.compact else whole
+    return graph.__dict__["written"]
 
 
 def with_look(graph: Picture, **changes: Any) -> Picture:
@@ -99,8 +101,10 @@ def with_look(graph: Picture, **changes: Any) -> Picture:
 
 
 def boxes_of(graph: GraphData) -> tuple[Skeleton, set[int]]:
-    """The result of :func:`fold_boxes`."""
-    return once(graph, "boxes", lambda: fold_boxes(as_written(graph)))
+    """The result of :func:`fold_boxes`, kept with the graph."""
+    if "boxes" not in graph.__dict__:
+        graph.__dict__["boxes"] = fold_boxes(as_written(graph))
+    return graph.__dict__["boxes"]
 
 
 def fold_boxes(whole: GraphData) -> tuple[Skeleton, set[int]]:

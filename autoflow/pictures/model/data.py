@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -521,13 +521,6 @@ class GraphData:
 
 
 Picture = TypeVar("Picture", bound=GraphData)  # the same type goes in and out: data, or the users' facade
-
-
-def once(graph: GraphData, name: str, compute: Callable[[], Any]) -> Any:
-    """What ``compute`` makes of a picture: computed once, and kept with the picture under this name."""
-    if name not in graph.__dict__:
-        graph.__dict__[name] = compute()
-    return graph.__dict__[name]
 
 
 def on_paper(graph: Picture) -> Picture:

@@ -18,7 +18,7 @@ from ...base.columns import padded, places
 from ..folding.choose import MANY
 from ..folding.results import tidy
 from ..folding.views import counts, visible_picture
-from ..model.data import GraphData, Operand, Vertex, once
+from ..model.data import GraphData, Operand, Vertex
 from ..model.style import LIGHT, SHORT, shows_boxes, to_ascii
 from .cards import sum_text
 
@@ -43,8 +43,9 @@ def to_text(graph: GraphData, ascii: bool | None = None) -> str:
     more."""
     graph = tidy(graph)
     if len(graph.nodes) > MANY and graph.look.fold and not graph.view:
-        apart = replace(graph, look=replace(graph.look, merge=False))
-        graph = once(graph, "tree", lambda: visible_picture(apart))  # a notebook asks for it twice
+        if "tree" not in graph.__dict__:  # asked for twice where a notebook shows a picture
+            graph.__dict__["tree"] = visible_picture(replace(graph, look=replace(graph.look, merge=False)))
+        graph = graph.__dict__["tree"]
     rows = list(Tree(graph).rows())
     ascii = not shows_boxes() if ascii is None else ascii
     if ascii:  # before the columns are aligned: (1) is wider than ①
