@@ -74,7 +74,6 @@ ELSEWHERE = {
     "pictures/render/placing.py": ("pictures/layout/test_arrange.py", "where cards and arrows are in a picture"),
     "pictures/render/png.py": ("pictures/pages/test_html.py", "pixels at the place of the SVG"),
     "pictures/render/tikz.py": ("pictures/pages/test_frames.py", "TeX for a document, and films for a talk"),
-    "pictures/summaries.py": ("pictures/folding/test_views.py", "a table, with the boxes of the picture"),
     "program/callers.py": ("forward/test_takers.py nodes/test_foreign.py", "where who calls decides"),
     "program/source.py": ("program/test_names.py", "what an expression is, as its names say"),
     "program/watch.py": ("program/test_turns.py", "what it sees are the turns"),

@@ -28,7 +28,6 @@ import weakref
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
-from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -305,7 +304,7 @@ def codes_of(*roots: object) -> list[types.CodeType]:
     return [x.__code__ for x in reachable(*roots) if isinstance(x, types.FunctionType)]
 
 
-def codes_of_frame(frame: FrameType) -> list[types.CodeType]:
+def codes_of_frame(frame: types.FrameType) -> list[types.CodeType]:
     """The code that a frame runs, and that of the functions it names."""
     code, scope = frame.f_code, {**frame.f_globals, **variables_of(frame)}
     names = (*sorted(names_in(code)), *code.co_varnames, *code.co_freevars, *code.co_cellvars)

@@ -7,7 +7,6 @@ Modules are named in strings in this file only; :func:`later` takes the name of 
 
 from __future__ import annotations
 
-import importlib
 import sys
 import warnings
 from collections.abc import Callable, Iterable
@@ -52,7 +51,7 @@ IN_PICKLES = owners({
 CALLED = owners({
     "arrays": "to_cpu to_gpu", "backprop.anomaly": "check_operation",
     "backprop.hooks": "register_hook register_post_accumulate_hook", "backprop.passes": "backward send zero_grad",
-    "doctor.graphs": "diagnose_node", "pictures.memory": "summary",
+    "doctor.graphs": "diagnose_node", "pictures.summaries": "summary",
     "extending.function": "create_operation set_grad_fn",
     "forward.inplace": "assign set_layout set_value write_item write_numbers write_out",
     "forward.mixed_precision": "cast",
@@ -131,7 +130,7 @@ def new_name(name: str) -> str:
 def load_package(name: str, message: str) -> ModuleType:
     """The module of this name; if it is not installed, an ImportError with the ``message``, which says what to do."""
     try:
-        return importlib.import_module(name)
+        return import_module(name)
     except ImportError as error:
         raise ImportError(message) from error
 

@@ -31,10 +31,10 @@ from .takers import check_taker
 if TYPE_CHECKING:
     from ..backprop.hooks import Handle, Hook
     from ..doctor.findings import Diagnosis
-    from ..pictures import Graph, Quiz, Step, Stepper, Summary
+    from ..pictures import Graph, Quiz, Step, Stepper
     from ..pictures.formulas.latex import Formula
     from ..pictures.formulas.why import Why
-    from ..pictures.memory import Memory
+    from ..pictures.summaries import Memory, Summary
     from .replay import Inputs
 
 

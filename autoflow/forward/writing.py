@@ -18,10 +18,9 @@ import numpy as np
 
 from ..backends.registry import NODE_TYPES, AnyFunction, Values
 from ..base.numbering import CONSTANT, now
-from ..nodes import versions
 from ..nodes.nodes import Array, ConstantRole, NodeRole, OperationRole, new_record
 from ..nodes.records import Extras, Holder, Record, needs_grad
-from ..nodes.versions import Changes, FreedArray, Note, view_link
+from ..nodes.versions import Changes, FreedArray, Note, view_link, writer_since
 from ..program.callers import caller
 from ..rules import RULES
 from ..table.indexing import getitem, put_view, setitem
@@ -80,7 +79,7 @@ def run_or_undo(changes: Changes, run: Callable[[], object], memory: Sequence[Ar
         run()
         set_all(after)
     except BaseException:
-        set_all(after if any([versions.writer_since(array, since) for array in memory]) else before)
+        set_all(after if any([writer_since(array, since) for array in memory]) else before)
         raise
 
 
@@ -148,7 +147,7 @@ def rescue_result(record: Record, x: NodeRole, limit: int) -> None:
     is_small = type(value) in NODE_TYPES and value.size <= limit
     if not (is_small or len(record.saved) - 1 in record.rule.must_save(needs_grad(record))):
         return
-    if is_overlapping(value, x) and not versions.writer_since(value, record.number):
+    if is_overlapping(value, x) and not writer_since(value, record.number):
         record.saved = (*record.saved[:-1], value.copy())
 
 
@@ -160,7 +159,7 @@ def rescue_readers(x: NodeRole, readers: list[Record], since: int) -> None:
     for reader in readers:
         for k in reader.rule.must_save(needs_grad(reader)):
             value = reader.saved[k]
-            if is_overlapping(value, x) and not versions.writer_since(value, reader.number):
+            if is_overlapping(value, x) and not writer_since(value, reader.number):
                 copy = copies.setdefault(id(value), value.copy())
                 reader.saved = (*reader.saved[:k], copy, *reader.saved[k + 1 :])
         more = [p for p in reader.parents if type(p) is Record and p.number > since and p not in readers]

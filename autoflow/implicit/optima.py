@@ -206,7 +206,7 @@ def minimize(
     with apart(), switched(**ONE_AT_A_TIME):
         refuse_outside(at_numbers(start), "the function of af.minimize")
         found = run_scipy(
-            at_numbers, start, method, bounds=spread_bounds(bounds, layout, x0), tol=tol, options=options,
+            at_numbers, start, method, bounds=spread_bounds(bounds, layout), tol=tol, options=options,
             constraints=with_slopes(constraints, layout, lambda: put(plain), method),
             callback=None if callback is None else on_trees(callback, layout),
         )  # fmt: skip
@@ -286,7 +286,7 @@ def as_constraint(h: Callable[[Array], Array], dtype: Any, kind: str, method: ob
     return {"type": kind, "fun": fun, "jac": jac}
 
 
-def spread_bounds(bounds: object, layout: Layout, x0: object) -> Any:
+def spread_bounds(bounds: object, layout: Layout) -> Any:
     """Bounds of arrays in containers as SciPy's list of pairs, one for each number."""
     if bounds is None or not pytree.is_container(layout.containers):
         return bounds

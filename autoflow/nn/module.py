@@ -28,10 +28,11 @@ from ..backends.registry import NODE_TYPES, on_host
 from ..backprop.second_runs import reachable
 from ..base.errors import DataError, InputError, StateError
 from ..base.modes import modes
+from ..base.process import finally_
 from ..base.pytree import tree_leaves, tree_map
 from ..base.saving import check_state, load_state, save_state
 from ..base.spellings import install
-from ..forward.writing import overwrite
+from ..forward.writing import overwrite, set_all
 from ..nodes.grads import as_gradient_like, forget_grads
 from ..nodes.nodes import AnyFunction, ByName, Constant, Variable, VariableRole, value_of
 from ..nodes.records import scope
@@ -213,14 +214,10 @@ install(Module, "model")
 @contextmanager
 def in_evaluation(model: object) -> Iterator[None]:
     """For a block: all Modules of a model behave as in evaluation."""
-    before = [(part, part.training) for part in Module._all_in(model)]
-    try:
-        for part, _ in before:
-            part.training = False
+    before = [(part, "training", part.training) for part in Module._all_in(model)]
+    with finally_(set_all, before):
+        set_all([(part, name, False) for part, name, _ in before])
         yield
-    finally:
-        for part, training in before:
-            part.training = training
 
 
 def walk(path: str, value: object, inside: tuple[Any, ...] = ()) -> Iterator[tuple[str, Any]]:

@@ -20,7 +20,7 @@ Reading order:
     sliders/      explore with live, explore.js, plots.js, controls.js; javascript: rows traced to it; widget: sliders
                   that ask Python
     quizzes.py    node.step(), node.steps(), node.quiz(): the steps of the passes, as questions too; wrong queues
-    summaries.py  tables of networks; memory.py: which lines keep how many bytes for the way back
+    summaries.py  tables of networks; which lines keep how many bytes for the way back
 """
 
 from ..base.lazy import publish

@@ -224,9 +224,8 @@ else:  # from SciPy 1.18 on
         "splder": lambda t, c, k, nu, x, ext: fitpack_values(t, c, k, x, nu, ext), "curfit": fitpack_knots,
     })  # fmt: skip
 COPIES |= {id(_bsplines.get_lapack_funcs): lapack_functions, id(_rgi.make_ndbspl): Tensor}
-if hasattr(_bsplines, "_lsq_solve_qr"):  # from SciPy 1.15 on; and from 1.17 on RBFInterpolator is in Python, too
-    COPIES[id(_bsplines._lsq_solve_qr)] = least_squares
-if hasattr(_rbfinterp, "_rbfinterp_xp"):
+COPIES[id(_bsplines._lsq_solve_qr)] = least_squares
+if hasattr(_rbfinterp, "_rbfinterp_xp"):  # from SciPy 1.17 on
     COPIES[id(_rbfinterp._rbfinterp_np)] = Library(_rbfinterp._rbfinterp_xp)
     # This is 0 at 0 without a warning, as in C.
     COPIES[id(_rbfinterp._rbfinterp_xp.thin_plate_spline)] = lambda r, xp: r**2 * xp.log(xp.where(r == 0, 1.0, r))

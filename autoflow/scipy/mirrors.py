@@ -13,7 +13,6 @@ import sys
 import types
 from collections.abc import Iterable
 from importlib import import_module
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -40,11 +39,11 @@ def mirrored(names: ByName, functions: Iterable[str] = ()) -> tuple[Any, Any]:
     home = names["__name__"].partition(".")[2]
 
     @functools.cache
-    def theirs() -> ModuleType:
+    def theirs() -> types.ModuleType:
         short = home.partition(".")[2]
         return load_package(home, f"af.{short} computes with SciPy, which is not installed: pip install scipy")
 
-    def find(name: str) -> ModuleType:
+    def find(name: str) -> types.ModuleType:
         if name.startswith("__"):
             raise AttributeError(f"module {names['__name__']!r} has no attribute {name!r}")
         try:

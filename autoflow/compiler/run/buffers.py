@@ -23,9 +23,8 @@ What buffers save, and what sharing them saves, is in ``benchmarks/README.md``.
 from __future__ import annotations
 
 import contextvars
-import functools
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from operator import attrgetter, itemgetter
 from types import CodeType
 from typing import Any
@@ -174,7 +173,7 @@ def another_result(name: str, new: Any, old: Any) -> CompileError:
     )
 
 
-@functools.cache
+@cache
 def types_of(function: np.ufunc, given: Values) -> tuple[Any, ...]:
     """The dtypes in which a ufunc computes with operands of these dtypes, or of Python's classes, and its results';
     () if it does not."""

@@ -22,8 +22,7 @@ from ...nodes.nodes import Array, Node, Variable
 from ...nodes.records import Record
 from ...nodes.versions import FreedArray
 from ..model.names import Titles, titles_of
-from . import algebra
-from .algebra import ARRAY, Term, literal, symbol
+from .algebra import ARRAY, SIGN, Term, escape_text, fill_template, literal, simplify_step, symbol
 
 LONGEST = 1500  # characters; a longer part of a formula is replaced by its node's name
 SHORT = 80  # characters of an operand without a name, below the ∂
@@ -89,7 +88,7 @@ def equations(record: Record, titles: Titles) -> list[tuple[str, str]]:
     operands = operand_terms(record, titles)
     above = result_term(record, operands, titles).text if local_is_a_number(record) else "L"
     rows = zip(record.parents, operands, local_terms(record, titles), strict=True)
-    lines = [(partial(above, operand.within(algebra.SIGN)), term.text)
+    lines = [(partial(above, operand.within(SIGN)), term.text)
              for parent, operand, term in rows if parent is not None and term is not None]  # fmt: skip
     return list(dict.fromkeys(lines))  # x * x has two operands, which are one x
 
@@ -151,10 +150,10 @@ class TermWriter:
         operands = [self.operand(record, k) for k in range(len(record.parents))]
         if self.simplify:
             scalars = not record.shape and all([not np.shape(x) for x in record.operands])
-            shorter = algebra.simplify_step(record, operands, scalars)
+            shorter = simplify_step(record, operands, scalars)
             if shorter is not None:
                 return shorter
-        term: Term = algebra.fill_template(record, operands)
+        term: Term = fill_template(record, operands)
         return term if len(term.text) <= LONGEST else record_name(record, self.titles)
 
     def operand(self, record: Record, k: int) -> Term:
@@ -193,7 +192,7 @@ def own_symbol(name: str, titles: Titles, x: Any) -> Term:
     name is that of another node or array as well, as in two calls of one function, y⁽²⁾."""
     letter = symbol(name, bool(x.shape))
     if name not in titles.symbols.setdefault(letter.text, {name: 0}):
-        letter = Term(rf"\mathrm{{{algebra.escape_text(name)}}}")
+        letter = Term(rf"\mathrm{{{escape_text(name)}}}")
     owners = titles.symbols.setdefault(letter.text, {name: 0})
     is_node = isinstance(x, Node) or hasattr(x, "node_name")
     is_gone = isinstance(x, FreedArray) and x.reference() is None  # then it is taken for the first

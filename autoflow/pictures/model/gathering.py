@@ -13,14 +13,13 @@ all sums of gradients are complete, and what is hidden behind them costs nothing
 from __future__ import annotations
 
 import math
-import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from heapq import nlargest
 from operator import attrgetter, itemgetter
-from sys import getrefcount
+from sys import getrefcount, maxsize
 from typing import Any
 
 import numpy as np
@@ -309,7 +308,7 @@ class Walk:
             parts=flow.parts if flow else (), of_parts=flow.of_parts if flow else 0,
             operands=tuple([self.operand(x, slot, y) for slot, y in drawn]), more_operands=len(operands[ROWS:]),
             output=any([x is y for y in (*self.records, *self.lonely)]),
-            notes=tuple(self.notes(x, kind, value, flow)),
+            notes=tuple(self.notes(x, kind, flow)),
             named=self.titles.name(x) is not None,
             scope=tuple([clip(clean(name), 60) for name, _ in around]) if around else (),
             entered=tuple([self.entered[key] for _, key in around]) if around else (),
@@ -341,13 +340,13 @@ class Walk:
             tuple([self.ids[id(r)] for r in c.inside]), None if c.recorded else self.ids[id(c.source)],
         )  # fmt: skip
 
-    def notes(self, x: Any, kind: str, value: Numbers, flow: Flow | None) -> list[str]:
+    def notes(self, x: Any, kind: str, flow: Flow | None) -> list[str]:
         """The notes about a node."""
         words = ["no gradient"] if kind == "Constant" else []
         words += [f"no gradient through {clip(text, 30)}" for record, text in self.taken_out if record is x]
         if kind == "Variable" and not x.requires_grad:
             words.append("frozen: no gradient")
-        if kind == "Variable" and (where := writer_since(x.value, self.first_use.get(id(x), sys.maxsize))):
+        if kind == "Variable" and (where := writer_since(x.value, self.first_use.get(id(x), maxsize))):
             words.append(f"overwritten since it was used ({clip(clean(where.rpartition('/')[2]), 40)})")
         if flow and flow.kept:
             words.append(f"{self.titles.of(x)}.grad = {flow.kept.magnitude(modes().digits)}, {self.passes()}")

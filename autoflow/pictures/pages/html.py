@@ -35,9 +35,8 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
-from ..folding import views
 from ..folding.results import tidy
-from ..folding.views import alt_text, visible_picture
+from ..folding.views import alt_text, boxes_of, visible_picture, with_look
 from ..model.data import GraphData, Numbers, Vertex
 from ..model.steps import Product, Step, steps_of
 from ..model.style import DARK, LIGHT
@@ -107,10 +106,10 @@ def toggles(graph: GraphData) -> list[dict[str, Any]]:
 
     Where a set was not drawn, a click on + opens that box alone, with the others as in the first picture.
     """
-    home = views.visible_picture(graph)
+    home = visible_picture(graph)
     if graph.view or graph.look.engine == "dot" or not (home.frames or any([v.fold for v in home.nodes])):
         return []  # (a huge graph is a view: its parts were never gathered)
-    start = frozenset(graph.look.closed or views.boxes_of(graph)[1])
+    start = frozenset(graph.look.closed or boxes_of(graph)[1])
     images = {start: home}
     texts = {start: ""}  # that picture is in the page already
     waiting, budget = [start], [CARDS - len(home.nodes), LETTERS]
@@ -118,7 +117,7 @@ def toggles(graph: GraphData) -> list[dict[str, Any]]:
     for closed in waiting:
         for other, _ in ways(images[closed], closed, start).values():
             if other not in images and len(images) < PICTURES and min(budget) > 0:
-                drawn = views.visible_picture(views.with_look(graph, closed=tuple(sorted(other))))
+                drawn = visible_picture(with_look(graph, closed=tuple(sorted(other))))
                 budget[0] -= len(drawn.nodes)
                 text = to_svg(drawn) if budget[0] > 0 else ""
                 budget[1] -= len(text)
@@ -217,7 +216,7 @@ def fragment(graph: GraphData, start: int = LAST, quiz: bool = False) -> str:
     data = {
         "start": start,
         "program": Listing(graph).data(view),
-        "css": style(graph.look.theme),
+        "css": style(),
         "light": {"light": "true", "dark": "false"}.get(graph.look.theme, ""),  # fixed; in JupyterLab's words
         "steps": frames,
         "values": named_values(view, steps),
@@ -339,7 +338,7 @@ def arrow(source: int | None, target: Vertex, slot: int) -> str:
 
 
 @cache
-def style(theme: str) -> str:
+def style() -> str:
     """The style sheet of the controls. Around them stands an element that says which theme the notebook has."""
     light, dark = [
         "".join([f"--{key}:{value};" for key, value in colours.items()]) + f"color-scheme:{name}"

@@ -59,7 +59,7 @@ def place(graph: GraphData, drawn: Sequence[Card], widths: list[float]) -> tuple
         among = grouped(zip(column, widths, strict=True))
         one = {c: max(some) for c, some in among.items() if max(some) <= STRETCH * min(some)}
         widths[:] = [one.get(c, w) for w, c in zip(widths, column, strict=True)]
-    boxes = [box(graph, c, wide, down) for c, wide, down in zip(drawn, widths, downs, strict=True)]
+    boxes = [box(c, wide, down) for c, wide, down in zip(drawn, widths, downs, strict=True)]
     main = spine([(e.source, e.target) for e in graph.edges], rank, graph.outputs)
     lines = []
     for e in graph.edges:
@@ -82,7 +82,7 @@ def frame_line(f: Frame, compact: bool | None) -> CardLine:
     return CardLine("head", (span("−", "word"), span(f.title, "title"), span(text, "word")))
 
 
-def box(graph: GraphData, c: Card, wide: float, down: bool) -> NodeBox:
+def box(c: Card, wide: float, down: bool) -> NodeBox:
     """The size of a card for the layout, and where its arrows begin and end."""
     rows = [row.slot for row in c.node.operands if row.source is not None]
     count = max(rows, default=-1) + 1

@@ -147,7 +147,7 @@ def test_without_gradients_there_is_a_picture_and_a_tree():
     assert data_of(text)["steps"] == []
     assert "\nout  add = 12" in text.partition("<img")[0]
     assert "<details><summary>all nodes as text</summary><pre>node  title  operation" in text
-    assert "prefers-reduced-motion" in style("auto")
+    assert "prefers-reduced-motion" in style()
 
 
 def test_the_script_is_short_and_strict():
