@@ -37,6 +37,7 @@ class Trial(Snapshot):
     codes : what the functions among the roots, and those that they reach, consist of: code, functions in C, and what
         decides among globals, defaults and variables of outer functions.
     identifies : does the code compare objects by identity?
+    asks_for_classes : does it name ``type``, or look for attributes?
     asked : kinds of dtypes. Numbers of these may be asked for their class, or whether they are one that the code finds
         (``(x > 0) is np.True_``).
     """
@@ -47,6 +48,7 @@ class Trial(Snapshot):
         self.codes, words, found = look(f, *rest) if rest else look_again(f) or look(f)
         found = [*found, *[x for x in others if type(x) is np.ndarray]] if others else found
         self.hears_errors, self.identifies = not words.isdisjoint(HEARING), "is" in words
+        self.asks_for_classes = not words.isdisjoint(ASKING)
         self.asked = "Ob" if self.identifies and words & TRUTHS else "O"
         self.left = sys.maxsize if not words.isdisjoint(COPYING) or others_run() else 0
         if "random" in words:
@@ -212,7 +214,8 @@ FUNCTIONS_IN_C = frozenset({
 DECIDING = frozenset({str, int, bool, type(None), type})
 HEARING, COPYING = frozenset({"seterr", "seterrcall", "errstate"}), frozenset({"except", "flags", "setflags", "at"})
 TRUTHS, BY_IDENTITY = frozenset({"True_", "False_"}), frozenset({"is_", "is_not", "id"})
-WORDS = HEARING | COPYING - {"except"} | TRUTHS | {"random", "getattr"}
+ASKING = frozenset({"type", "hasattr", "getattr", "issubclass"})
+WORDS = HEARING | COPYING - {"except"} | TRUTHS | ASKING | {"random"}
 
 
 @lru_cache(maxsize=4096)

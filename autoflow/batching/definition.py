@@ -164,18 +164,20 @@ def put_axis(axis: int, z: Array) -> Array:
 
 
 def numbers_of(result: Any, axes: list[Any], size: int) -> Any:
-    """For each example how many numbers in its results are neither 0 nor NaN. Other results count as one."""
+    """For each example how many numbers in its results are finite and not 0. Other results count as one."""
     found = np.zeros(size)
     for z, axis in zip(map(value_of, pytree.tree_leaves(result)), axes, strict=True):
         counts = axis is not None and isinstance(z, np.ndarray) and z.dtype.kind in "biufc"
-        found += np.count_nonzero(np.moveaxis((z == z) & (z != 0), axis, 0).reshape(size, -1), 1) if counts else 1
+        found += np.count_nonzero(np.moveaxis(np.isfinite(z) & (z != 0), axis, 0).reshape(size, -1), 1) if counts else 1
     return found
 
 
 def same_as_one(result: object, one: object, axes: list[int | None], k: int) -> bool:
     """Is example k of ``result`` what f returns for that example alone?"""
-    found, single = pytree.tree_leaves(result), pytree.tree_leaves(one)
-    return len(found) == len(single) and all(map(is_example, found, single, axes, [k] * len(axes)))
+    kinds = [[type(x) for _, x in pytree.entries(z) if pytree.is_container(x)] for z in (result, one)]
+    if kinds[0] != kinds[1] or pytree.tree_paths(result, "") != pytree.tree_paths(one, ""):
+        return False
+    return all(map(is_example, pytree.tree_leaves(result), pytree.tree_leaves(one), axes, [k] * len(axes)))
 
 
 def is_example(z: Any, x: Any, axis: int | None, k: int) -> bool:

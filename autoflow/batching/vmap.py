@@ -112,6 +112,9 @@ class BatchFunction(FunctionOfFunction):
             warnings.warn_explicit(text, LoopWarning, at.f_code.co_filename, at.f_lineno, at.f_globals.get("__name__"))
 
 
+SEVERAL = 8  # examples that are compared where a class may matter
+
+
 class Batch:
     """One call: the arguments, with the axis of the examples in front.
 
@@ -199,7 +202,8 @@ class Batch:
 
     def compare(self, layer: Layer, result: object, out_axes: Axes, before: Trial) -> None:
         """Compare the result with what f returns for one example, the first time that arguments have these shapes: for
-        that with the most numbers other than 0 and NaN, as all functions may agree in these."""
+        that with the most numbers other than 0, NaN and infinity, as all functions may agree in these. For several if
+        the code asks for classes: numbers decide whether the answer shows."""
         if layer.depth > 1:
             return
         arguments = [*self.leaves, *[(x, name) for name, x in self.options.items()]] if self.options else self.leaves
@@ -215,7 +219,19 @@ class Batch:
             return
         axes = spread_axes(out_axes, result, "out_axes", "result")
         numbers = numbers_of(result, axes, layer.size)
-        k = int(numbers.argmax())
+        most = (-numbers).argsort(kind="stable")[: SEVERAL if before.asks_for_classes else 1].tolist()
+        try:
+            if not all([self.is_alone(k, result, axes, before) for k in most]):
+                layer.reason = f"another result for one example alone, in {definition_line(self.f)}"
+            elif numbers[most[0]]:  # equal zeros prove nothing
+                remember(key, True)
+        except MemoryError:
+            raise
+        except Exception as error:
+            layer.reason = f"{type(error).__name__} for one example"
+
+    def is_alone(self, k: int, result: object, axes: list[int | None], before: Trial) -> bool:
+        """Is example k of the result what f returns for that example alone?"""
         try:
             with before.locked(), silence(), switched(prove="never"):  # arrays of the batch refuse to be read
                 try:
@@ -223,15 +239,7 @@ class Batch:
                 except NoRuleError:  # of a node: here its batch is inside, and f has seen arrays
                     before.restore()
                     one = self.f(*self.arguments(lambda x: example(value_of(x), k)), **self.options)
-        except MemoryError:
-            raise
-        except Exception as error:
-            layer.reason = f"{type(error).__name__} for one example"
-        else:
-            if not same_as_one(result, one, axes, k):
-                layer.reason = f"another result for one example alone, in {definition_line(self.f)}"
-            elif numbers[k]:  # equal zeros prove nothing
-                remember(key, True)
+            return same_as_one(result, one, axes, k)
         finally:
             before.restore()
 

@@ -27,7 +27,7 @@ from ..base.errors import NoRuleError
 from ..nodes.nodes import AnyFunction, ByName, NodeRole, constant_from, gradient_target, value_of
 from ..rules import kernel, rule
 from ..table.bodies import Copies, home_of, keeping, kept_in
-from ..table.shapes import as_array
+from ..table.shapes import as_array, innermost
 
 OWN: dict[str, Iterable[str]] = {}  # SciPy module -> its functions that have our rules
 MODULES = [f"scipy.{name}" for name in (
@@ -132,9 +132,11 @@ def with_attributes(x: object, found: ByName) -> Any:
 
 
 class Seen(threading.local):
-    """The last array that hides a batch or writes a program: arrays to be filled are made like it."""
+    """The last array that hides a batch or writes a program: arrays to be filled are made like it. And has SciPy's code
+    asked for one of Python's numbers?"""
 
     array: Any = None
+    floats = False
 
 
 SEEN = Seen()
@@ -209,13 +211,25 @@ def of_list(theirs: Any) -> AnyFunction:
 
 
 def of_number(theirs: Any, ours: Any) -> AnyFunction:
-    """A function of ``math``, also for nodes."""
-    return lambda *x, **how: ours(*x, **how) if is_ours(x) else theirs(*x, **how)
+    """A function of ``math``, also for nodes; for numbers that it refuses (``sqrt(-1)``, ``exp(1000)``) its error."""
+
+    def run(*x: Any, **how: Any) -> Any:
+        if not is_ours(x):
+            return theirs(*x, **how)
+        SEEN.floats = True
+        with np.errstate(all="ignore"):
+            z = ours(*x, **how)
+        numbers = innermost(z)
+        if z.dtype.kind != "f" or (type(numbers) is np.ndarray and not np.isfinite(numbers).all()):
+            theirs(*map(value_of, x), **how)
+        return z
+
+    return run
 
 
-def of_several(ufunc: Any) -> AnyFunction:
-    """``max`` or ``min`` of the arguments, or of the elements of one array."""
-    return lambda *x, **how: functools.reduce(ufunc, *x) if len(x) == 1 else functools.reduce(ufunc, x)
+def of_several(theirs: Any, ufunc: Any) -> AnyFunction:
+    """``max`` or ``min`` of the arguments, or of the elements of one array, also for nodes."""
+    return lambda *x, **how: functools.reduce(ufunc, *x[: len(x) == 1] or [x]) if is_ours(x) else theirs(*x, **how)
 
 
 # ---------------------------------------------------------------- copies
@@ -234,6 +248,7 @@ class Float(float, metaclass=KindOfFloat):
     dtype = np.dtype(float)
 
     def __new__(cls, x: Any = 0.0) -> Any:
+        SEEN.floats = True
         return np.reshape(x, ()).astype(float) if is_ours(x) and x.size == 1 else float(x)
 
 
@@ -243,7 +258,7 @@ def imported(name: str, names: Any = None, *args: Any) -> Any:
 
 
 BUILTINS = {**vars(builtins), "float": Float, "__import__": imported}
-BUILTINS |= {f.__name__: of_number(f, of_several(u)) for f, u in ((max, np.maximum), (min, np.minimum))}
+BUILTINS |= {f.__name__: of_several(f, u) for f, u in ((max, np.maximum), (min, np.minimum))}
 
 
 class Space(dict[str, Any]):

@@ -296,7 +296,8 @@ def norm(a: Array, ord: object = None, axis: object = None, keepdims: bool = Fal
 
 def svd(a: Array, full_matrices: bool = True, compute_uv: object = True) -> Node | tuple[Node, Node, Node]:
     """Singular values, with the singular vectors on both sides unless ``compute_uv`` is False."""
-    return NP.linalg.svd(as_array(a), full_matrices, compute_uv)
+    z = NP.linalg.svd(as_array(a), full_matrices, compute_uv)
+    return tuple(z) if compute_uv else z
 
 
 def pinv(a: Array, *, rtol: object = None) -> Node:

@@ -9,6 +9,7 @@ SciPy's values. (Where the differences to both sides disagree there is a kink, a
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import types
@@ -23,6 +24,7 @@ from ..base.errors import NoRuleError
 from ..base.modes import switched
 from ..nodes.nodes import NodeRole, Variable, gradient_target, value_of
 from ..table.bodies import kept_in
+from ..table.shapes import innermost
 from ..transforms.shadow import checked_run
 from .bodies import COPIES, SEEN, attributes, in_copies, is_copy, is_lazy, is_ours, load_rules, replaced
 
@@ -67,6 +69,51 @@ def check_history(z: object, theirs: object, name: str, args: object, options: o
         prove(theirs, name, args, options)
 
 
+def check_errors(z: object, theirs: Any, args: Any, options: Any) -> None:
+    """Let SciPy decide where a result is not finite. Of a batch of plain numbers SciPy may say that they are not (an
+    example where it raises an error, or computes something else, is a doubt). And of Python's numbers, in which
+    ``1 / float(x)`` is an error, also nodes."""
+    kept, found = kept_in([*args, *options.values()]), [*leaves(z)]
+    if not all(map(is_plain, kept)) and not (SEEN.floats and np.all([*map(are_finite, kept)])):
+        return
+    batches = [x for x in map(value_of, kept) if hasattr(x, "batch_layer")]
+    layer = max([x.batch_layer for x in batches], key=lambda layer: layer.depth, default=None)
+    for k in np.flatnonzero(~are_finite(found)).tolist():
+
+        def alone(x: Any, k: int = k) -> Any:
+            return numbers(example(x, lambda x: x[()], k))
+
+        is_same = False
+        try:
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
+                one = leaves(theirs(*map(alone, args), **{name: alone(v) for name, v in options.items()}))
+                pairs = zip(map(alone, found), one, strict=True)
+                is_same = all([np.array_equal(np.isfinite(x), np.isfinite(y)) for x, y in pairs])
+        except Exception:
+            if layer is None:
+                raise
+        if layer is not None and not (is_same and layer.depth == 1):
+            layer.doubt("what SciPy does with a number")
+
+
+def is_plain(x: Any) -> bool:
+    """Is it a batch of numbers, without nodes inside or around it?"""
+    while hasattr(x, "inner"):
+        x = x.inner
+    return type(x) is np.ndarray
+
+
+def are_finite(x: Any) -> Any:
+    """Are the numbers in it finite? One answer for each example of a batch."""
+    if isinstance(x, list):
+        return functools.reduce(np.logical_and, map(are_finite, x), np.True_)
+    numbers, batch = innermost(x), getattr(value_of(x), "inner", None)
+    if type(numbers) is not np.ndarray or numbers.dtype.kind not in "fc":
+        return np.True_
+    return np.isfinite(numbers).all(tuple(range(type(value_of(batch)) is np.ndarray, numbers.ndim)))
+
+
 def numbers(x: Any) -> Any:
     """Plain arrays in place of nodes; SciPy's objects in place of copies."""
     if type(x) in (list, tuple) and any([isinstance(v, (NodeRole, list, tuple)) or is_copy(v) for v in x]):
@@ -100,22 +147,22 @@ def numbers_apart(x: object) -> tuple[bool, ...] | None:
     return *[bool(np.any(whole == v)) for v in APART], *map(bool, odd)
 
 
-def example(x: Any, wrap: Callable[[Any], Any]) -> Any:
-    """An argument for a trial call: numbers in double precision, those of nodes wrapped."""
+def example(x: Any, wrap: Callable[[Any], Any], k: int = 0) -> Any:
+    """An argument for a trial call: numbers in double precision, those of nodes wrapped; of a batch, example k."""
     if not is_ours(x):
         return numbers(x)
     if isinstance(x, dict):
-        return {name: example(v, wrap) for name, v in x.items()}
+        return {name: example(v, wrap, k) for name, v in x.items()}
     if isinstance(x, (list, tuple)):
-        return type(x)([example(v, wrap) for v in x])
+        return type(x)([example(v, wrap, k) for v in x])
     if is_copy(x):
-        return replaced(x, type(x), lambda v: example(v, wrap))
+        return replaced(x, type(x), lambda v: example(v, wrap, k))
     y = value_of(x)
-    while type(y) is not np.ndarray and hasattr(y, "inner"):  # the first example of a batch
-        y = value_of(value_of(y.inner)[0])
+    while type(y) is not np.ndarray and hasattr(y, "inner"):
+        y = value_of(value_of(y.inner)[k, ...] if y.mapped else y.inner)
     if type(y) is not np.ndarray:  # it is being compiled, and has no numbers yet
         y = np.random.default_rng(0).uniform(0.5, 1.5, x.shape)
-    return wrap(y.astype(np.result_type(y.dtype, np.float64))) if x.dtype.kind in "fc" else y
+    return wrap(y.astype(np.result_type(y.dtype, np.float64))) if x.dtype.kind in "fc" else y[()]
 
 
 def prove(theirs: object, name: str, args: Any, options: Any) -> str:
@@ -215,7 +262,7 @@ def leaves(x: object, kinds: str = "fc") -> Iterator[Any]:
 
     kinds : those of the dtypes that count.
     """
-    if isinstance(x, (int, float, complex, np.generic, np.ndarray)):
+    if isinstance(x, (int, float, complex, np.generic, np.ndarray)) or hasattr(x, "takes_primitives"):
         if np.result_type(x).kind in kinds:
             yield x
         elif np.result_type(x).kind == "O":

@@ -143,6 +143,27 @@ def test_one_object_for_all_examples_stays_one():
     np.testing.assert_array_equal(places(np.array([1, 0]), table=X), 2.0 * X[::-1])
 
 
+QUESTIONS = """
+    type(x)is(np.ndarray)  type(x)==np.ndarray  type(x)in{np.ndarray}  type(x).__name__=="ndarray"
+    {np.ndarray:1}.get(type(x),0)
+    issubclass(type(x),np.ndarray)  hasattr(x,"__array_interface__")  hasattr(x[0],"__len__")  hasattr(x[0],"hex")
+    getattr(x[0],"is_integer",0)  isinstance(x[0],float)  np.isscalar(x[0])  type(x[0])==np.float64
+"""
+SHOWN = """
+    np.where(x>5,{}+2,1.)  1/(x>5)+{}  np.where(x>5,1.,np.nan)*({}+2)  np.minimum(x,5+{})  np.where(x>5,{},np.inf)
+    {{bool({}):x}}  (x,x)if({})else[x,x]  [x,[x]]if({})else[[x],x]  x[None]if({})else[x]
+"""
+
+
+@pytest.mark.parametrize("shown", expressions(SHOWN))
+def test_a_class_that_shows_in_some_numbers_or_in_containers(shown):
+    for question in expressions(QUESTIONS):
+        f = eval(f"lambda x: {shown.format(f'bool({question})')}")
+        found = outcome(af.vmap(f, loop="allow"), np.array([[1.0, 2.0, 3.0], [0.0, 1.0, 6.0]]))
+        expected = outcome(by_loop, f, np.array([[1.0, 2.0, 3.0], [0.0, 1.0, 6.0]]))
+        assert not difference(found, expected), question
+
+
 def test_containers_are_part_of_the_kind():
     f = af.vmap(lambda u: u * 2.0 if type(u) is np.ndarray else u[0] * 3.0, loop="allow")
     for u, expected in (([X], X * 3.0), (X, X * 2.0), ((X,), X * 3.0)):

@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import itertools
 import pickle
 import warnings
 from functools import partial
@@ -17,6 +18,7 @@ import scipy.signal  # noqa: E402
 import scipy.sparse  # noqa: E402
 import scipy.special  # noqa: E402
 import scipy.stats  # noqa: E402
+from by_loop import by_loop, difference, outcome  # noqa: E402
 from support import central  # noqa: E402
 
 import autoflow as af  # noqa: E402
@@ -106,6 +108,34 @@ def test_a_batch_of_matrices_and_of_columns():
     for k in (0, 1, 2):
         for a, b in zip(found, f(X[k], X[2 - k]), strict=True):
             np.testing.assert_allclose(a[k], b, rtol=1e-10)
+
+
+EYE = np.eye(3)
+DOUBTED = {  # functions of a number, a number that SciPy takes, and those for which it raises an error
+    "a root": (lambda v: signal.gauss_spline(X[0], v), 2.0, [-3.0, -1.0]),
+    "a quotient": (lambda v: signal.chirp(X[0], 1.0, v, 2.0), 3.0, [0.0]),
+    "a difference": (lambda v: signal.chirp(X[0], 1.0, v - 1.0, 2.0), 3.0, [1.0]),
+    "a vector": (lambda v: linalg.cho_solve((2.0 * EYE, True), v * X[0, :3]), 1.0, [np.nan, np.inf]),
+    "a distance": (lambda v: distance.euclidean(v * X[0], X[1]), 1.0, [np.nan, np.inf]),
+    "an equation": (lambda v: linalg.solve_discrete_lyapunov(0.3 * v * EYE, EYE), 1.0, [np.nan]),
+    "a singular one": (lambda v: linalg.solve_sylvester(np.round(v) * EYE, EYE, EYE), 1.0, [-1.0]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DOUBTED)
+@pytest.mark.filterwarnings("ignore")
+def test_a_batch_with_numbers_that_scipy_refuses(name):
+    """The error is that of a loop, also of a node; without such numbers f is not called for each example."""
+    f, right, wrong = DOUBTED[name]
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", "af.vmap calls the function")
+        af.vmap(f)(np.array([right, 1.01 * right]))
+    for number, k in itertools.product(wrong, range(3)):
+        batch = np.insert([right, 1.01 * right], k, number)
+        for found in (af.vmap(f, loop="allow"), lambda x: af.vmap(af.vmap(f, loop="allow"), loop="allow")(x[None])[0]):
+            assert not difference(outcome(found, batch), outcome(by_loop, f, batch), 1e-10, words=True), batch
+        if "math" in str(theirs := outcome(f, np.float64(number))):
+            assert [repr(outcome(f, af.Variable(v))) for v in (right, number)][1] == repr(theirs)
 
 
 @pytest.mark.parametrize("axis", [None, 0, 1])
