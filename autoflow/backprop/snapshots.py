@@ -477,13 +477,14 @@ def is_iterator(kind: type) -> bool:
     return (in_c and hasattr(kind, "__next__")) or hasattr(kind, "qsize")
 
 
-def position_of(x: Any, around: Values = ()) -> object:
+def position_of(x: Any, held: Any = (), around: Values = ()) -> object:
     """The position of an iterator: a value that changes when it moves on; None where it is that of an inner one, and a
-    new object, which equals no other, where it cannot be seen. ``around``: the generators that hold it."""
+    new object, which equals no other, where it cannot be seen. ``held``: its variables at an earlier time, kept alive
+    so that no other object gets the id of one; ``around``: the generators that hold it."""
     if isinstance(x, types.GeneratorType):
         frame, around = x.gi_frame, (*around, x)
         iterators = [v for v in gc.get_referents(x) if is_iterator(type(v))]  # type: ignore[arg-type]
-        inner = [position_of(v, around) for v in iterators if not any([v is outer for outer in around])]
+        inner = [position_of(v, (), around) for v in iterators if not any([v is outer for outer in around])]
         return frame and (frame.f_lasti, [*map(id, frame.f_locals.values())]), inner
     if type(x).__module__ == "_io":
         with suppress(OSError):  # a file of text does not tell while a loop reads it
