@@ -35,7 +35,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from ..base.types import AnyFunction, F
+from ..base.types import AnyFunction, ByName, F
 from ..table import parameters, table
 from ..table.parameters import ROOT_2, ROOT_PI, flat_at_infinity, in_double, normal, ratio
 from ..table.shapes import Array, as_dtype, is_on_host, like_argument, numbers_of, together
@@ -402,7 +402,7 @@ def moved_beta(a: Array, b: Array, z: Array, of_b: bool = False) -> Array:
     return -(z * (1 - z)) * beta_score(a, b, z, of_b=of_b)
 
 
-def of_beta_quantiles(function: AnyFunction, sign: int) -> dict[str, AnyFunction]:
+def of_beta_quantiles(function: AnyFunction, sign: int) -> ByName:
     """The derivatives of a function that inverts I(a, b, z), or its complement, whose slope has the other sign."""
 
     def exact(g: Array, a: Array, b: Array, x: Array, z: Array) -> Array:
