@@ -257,7 +257,7 @@ def turn(x: Any) -> complex:
     return 1 + 0.5j if x.dtype.kind == "c" else 1
 
 
-def leaves(x: object, kinds: str = "fc") -> Iterator[Any]:
+def leaves(x: Any, kinds: str = "fc") -> Iterator[Any]:
     """The floating-point numbers in a result: in containers, and in attributes of objects. p-values are numbers.
 
     kinds : those of the dtypes that count.
