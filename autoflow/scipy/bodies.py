@@ -361,8 +361,20 @@ def with_degrees(_: object, check: AnyFunction) -> AnyFunction:
 
 
 def unless_lazy(_: object, check: AnyFunction) -> AnyFunction:
-    """A check of one array, which it returns: numbers that are not yet known are not checked."""
-    return lambda x: x if is_lazy(x) else check(x)
+    """A check of one array, which it returns; of a batch for each example. Numbers that are not yet known are not
+    checked."""
+
+    def run(x: Any) -> Any:
+        if not is_lazy(x):
+            return check(x)
+        if type(numbers := innermost(x)) is np.ndarray:
+            try:
+                [check(one) for one in numbers.reshape(-1, *x.shape)]
+            except ValueError:
+                value_of(x).refuse_number("a parameter that is wrong")
+        return x
+
+    return run
 
 
 def apart_from_nan(_: object, demean: AnyFunction) -> AnyFunction:

@@ -94,7 +94,7 @@ def check_errors(z: object, theirs: Any, args: Any, options: Any) -> None:
             if layer is None:
                 raise
         if layer is not None and not (is_same and layer.depth == 1):
-            layer.doubt("what SciPy does with a number")
+            layer.doubt("an error of SciPy's, or a result that is not finite,")
 
 
 def is_plain(x: Any) -> bool:

@@ -118,6 +118,10 @@ DOUBTED = {  # functions of a number, a number that SciPy takes, and those for w
     "a vector": (lambda v: linalg.cho_solve((2.0 * EYE, True), v * X[0, :3]), 1.0, [np.nan, np.inf]),
     "a distance": (lambda v: distance.euclidean(v * X[0], X[1]), 1.0, [np.nan, np.inf]),
     "an equation": (lambda v: linalg.solve_discrete_lyapunov(0.3 * v * EYE, EYE), 1.0, [np.nan]),
+    "a simplex": (lambda v: stats.dirichlet.logpdf(v * np.array([0.5, 0.5]), [1.0, 2.0]), 1.0, [2.0, -1.0]),
+    "parameters": (lambda v: stats.dirichlet.logpdf([0.5, 0.5], v * X[0, :2]), 1.0, [0.0, -1.0]),
+    "ends": (lambda v: stats.dirichlet.logpdf([0.0, 1.0], 2.0 * v * np.ones(2)), 1.0, [0.4]),
+    "a check of SciPy's": (lambda v: stats.dirichlet.entropy(v * X[0, :2]), 1.0, [0.0, -1.5]),
     "a singular one": (lambda v: linalg.solve_sylvester(np.round(v) * EYE, EYE, EYE), 1.0, [-1.0]),
 }  # fmt: skip
 
@@ -129,9 +133,9 @@ def test_a_batch_with_numbers_that_scipy_refuses(name):
     f, right, wrong = DOUBTED[name]
     with warnings.catch_warnings():
         warnings.filterwarnings("error", "af.vmap calls the function")
-        af.vmap(f)(np.array([right, 1.01 * right]))
+        af.vmap(f)(np.array([right, right]))
     for number, k in itertools.product(wrong, range(3)):
-        batch = np.insert([right, 1.01 * right], k, number)
+        batch = np.insert([right, right], k, number)
         for found in (af.vmap(f, loop="allow"), lambda x: af.vmap(af.vmap(f, loop="allow"), loop="allow")(x[None])[0]):
             assert not difference(outcome(found, batch), outcome(by_loop, f, batch), 1e-10, words=True), batch
         if "math" in str(theirs := outcome(f, np.float64(number))):

@@ -10,14 +10,15 @@ Distributions of vectors and of matrices.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from scipy import special
 
+from ...nodes.nodes import value_of
 from ...rules.arithmetic import branch
 from ...rules.distributions import log_powers, times_powers
-from ...table.shapes import Array, as_array, floats, has_gradient, is_on_host, numbers_of, together
+from ...table.shapes import Array, as_array, floats, has_gradient, innermost, is_on_host, numbers_of, together
 from .continuous import Distribution, draw_with_scipy, formulas, if_ok, refuse_history, size_of, tails_of, with_limits
 from .elementary import LOG_2PI, beta, gamma, gamma_powers, log1mexp
 
@@ -193,6 +194,13 @@ class Geometric(Counts):
 poisson, binom, bernoulli, nbinom, geom = Poisson(), Binomial(), Bernoulli(), NegativeBinomial(), Geometric()
 
 
+def refuse(x: Any, message: str) -> NoReturn:
+    """A ValueError; a doubt if only some examples of a batch may be wrong."""
+    if hasattr(batch := value_of(x), "batch_layer"):
+        batch.batch_layer.doubt(message)
+    raise ValueError(message)
+
+
 class Dirichlet(Distribution):
     """``dirichlet(alpha)``: of x (k,) or (k, n) with Σ x = 1 along the first axis, and alpha (k,).
 
@@ -209,11 +217,15 @@ class Dirichlet(Distribution):
             x = np.concatenate([x, 1 - np.sum(x, axis=0, keepdims=True)])
         if x.shape[0] != alpha.shape[0]:
             raise ValueError(f"dirichlet: x has {x.shape[0]} elements along its first axis, alpha has {alpha.shape[0]}")
-        at = numbers_of(x)
-        if is_on_host(x) and not (np.all(at >= 0) and np.all(np.absolute(np.sum(at, axis=0) - 1) <= 1e-9)):
-            raise ValueError("dirichlet: x is not on the simplex: its elements are at least 0, and their sum is 1")
-        if is_on_host(x) and np.any((at == 0) & (numbers_of(alpha) < 1).reshape(-1, *[1] * (at.ndim - 1))):
-            raise ValueError("dirichlet: x is 0 where alpha is less than 1: the density is infinite there")
+        at, low = innermost(x), innermost(alpha) < 1
+        sums = is_on_host(at) and np.sum(at, axis=at.ndim - x.ndim)  # before that axis: those of batches
+        if is_on_host(at) and not (np.all(at >= 0) and np.all(np.absolute(sums - 1) <= 1e-9)):
+            refuse(x, "dirichlet: x is not on the simplex: its elements are at least 0, and their sum is 1")
+        is_plain = is_on_host(x) and is_on_host(alpha)
+        at_ends = (at == 0) & low.reshape(-1, *[1] * (x.ndim - 1)) if is_plain else np.any(at == 0) & np.any(low)
+        if is_on_host(at_ends) and np.any(at_ends):
+            wrong = x if is_on_host(alpha) else alpha
+            refuse(wrong, "dirichlet: x is 0 where alpha is less than 1: the density is infinite there")
         powers = np.sum(special.xlogy(alpha - 1, x.T), axis=-1)
         return np.squeeze(powers + special.gammaln(np.sum(alpha)) - np.sum(special.gammaln(alpha)))
 
@@ -233,8 +245,8 @@ class Dirichlet(Distribution):
     def _alpha(self, method: str, args: Any, named: Any) -> Array:
         (alpha,) = self._bind(method, args, named)
         alpha = as_array(alpha)
-        if alpha.ndim != 1 or (is_on_host(alpha) and not np.all(numbers_of(alpha) > 0)):
-            raise ValueError("dirichlet: alpha has to be a vector of positive numbers")
+        if alpha.ndim != 1 or (is_on_host(innermost(alpha)) and not np.all(innermost(alpha) > 0)):
+            refuse(alpha, "dirichlet: alpha has to be a vector of positive numbers")
         return alpha
 
 
