@@ -298,9 +298,7 @@ class Entry:
             return ANOTHER
         if not self.outside.isdisjoint(map(id, arrays)) and self.found_outside(arrays) != self.inside:
             return ANOTHER
-        if modes() is not self.modes and key_of_modes() != self.switches:
-            return ANOTHER
-        if not self.guards_hold():
+        if (modes() is not self.modes and key_of_modes() != self.switches) or not self.guards_hold():
             return ANOTHER
         return self.run(arrays)
 
@@ -351,8 +349,7 @@ def size_of_numbers(x: Array) -> float:
     x = np.asarray(value_of(x))
     if x.dtype.kind not in "fciub":
         return 0.0
-    x = np.abs(x)
-    return float(np.max(x, initial=0, where=np.isfinite(x)))
+    return float(np.max(np.abs(x), initial=0, where=np.isfinite(x)))
 
 
 def check_equal(eager: object, ours: object, name: str, accuracy: float = 1e-10, scale: float = 0.0) -> None:
@@ -373,7 +370,8 @@ def check_equal(eager: object, ours: object, name: str, accuracy: float = 1e-10,
             raise CompileError(f"the compiled {name} returned {found}, eager code {expected}: {DIFFERS}")
         bound = accuracy * max(size_of_numbers(a), scale)
         rounds = a.dtype.kind in "fc"
-        if not (np.array_equal(a, b) or (rounds and np.allclose(a, b, rtol=0, atol=bound, equal_nan=True))):
+        is_equal = np.array_equal(a, b, equal_nan=a.dtype.kind in "fcmM")
+        if not (is_equal or (rounds and np.allclose(a, b, rtol=0, atol=bound, equal_nan=True))):
             by = size_of_numbers(np.subtract(a, b, dtype=complex)) if a.dtype.kind in "fciub" else np.nan
             raise CompileError(
                 f"the compiled {name} and eager code disagree by {by:.3g} in a result of shape {a.shape}: {DIFFERS}"

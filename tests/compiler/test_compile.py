@@ -298,17 +298,6 @@ def test_the_memory_of_an_argument_is_not_written_into(view, write):
     equal(x, np.array([4.0, 1.0, 2.0]))
 
 
-@WRITES
-def test_a_view_of_a_copy_sees_what_is_written_into_it(write):
-    def f(x):
-        z = x.copy()
-        part, turned = z[1:], z[::-1]
-        write(z)
-        return part * 2, turned * 3
-
-    check_calls(f, (np.array([4.0, 1.0, 2.0]),))
-
-
 class Doubled(np.ndarray):
     """Has an operator of its own."""
 

@@ -67,8 +67,8 @@ def write_into_copy(function: AnyFunction, x: Array, *rest: object, **options: o
 
 
 def compute_into(function: AnyFunction, x: Array, /, *args: object, **options: object) -> Any:
-    """``function(*args, out=z)``, of a new array z like x."""
-    return function(*args, out=np.empty_like(x), **options)
+    """``function(*args, out=x)``, on a copy."""
+    return function(*args, out=np.array(x, order="K"), **options)
 
 
 def check_answer(x: Array, answer: bool) -> Array:
@@ -122,6 +122,8 @@ def write(x: Any, new: Any) -> None:
     if x.is_number:
         raise TypeError(f"a {x.dtype} number cannot be written into")
     if getattr(root(x), "borrowed", False):
+        if not x.held.flags.writeable:
+            raise ValueError("assignment destination is read-only")
         raise CompileError(
             f"{caller()} writes into an argument of a compiled function, or into an array from outside of it: its "
             f"caller would see that in the first call only. Make a new array: x = x + 1 instead of x += 1."

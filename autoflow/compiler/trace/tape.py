@@ -23,7 +23,7 @@ import numpy as np
 from ...backends.duck_arrays import flat, map_leaves, tuple_like
 from ...backprop.second_runs import same_state
 from ...base.errors import CompileError
-from ...nodes.versions import WRITEABLE, AnyFunction, Array
+from ...nodes.versions import WRITEABLE, AnyFunction, Array, owner_of
 from ...program.callers import caller
 from ...table.facts import FIXED, RAISING, of_kind
 from ..matching import CAPTURED, NUMBERS_AND_TEXT, UFUNC, Nth, Value, fill_slots, is_immutable, layout_of
@@ -153,8 +153,7 @@ class Tape:
         check_class(x)
         x = np.asarray(x)
         if not x.ndim and x.dtype.kind == "O":
-            called = CompileError(f"NumPy was called with {x.item()!r:.60}, which is not a number, at {caller()}")
-            raise self.doubt(called)
+            raise self.doubt(TypeError(f"{caller()} calls NumPy with {x.item()!r:.60}, which is not a number"))
         value = self.program.capture(x)
         if id(x) not in self.outside:
             was = self.copies.setdefault(value.number, (value, x.copy("K")))[1]
@@ -164,9 +163,11 @@ class Tape:
         return value
 
     def settle(self) -> None:
-        """Keep plain arrays that the function made, and wrote into after use, in the program as they were then."""
+        """Keep plain arrays that the function made, and wrote into after use, in the program as they were then; and
+        those in a buffer from outside, which is a guard, and has a fixed size while an array looks into it."""
         for value, was in self.copies.values():
-            if not same_state(was, value.sample):
+            buffer = getattr(owner_of(value.sample).base, "obj", None)
+            if id(buffer) in self.outside or not same_state(was, value.sample):
                 self.program.made.pop((CAPTURED, id(value.sample)), None)
                 value.sample = was
 

@@ -33,6 +33,7 @@ from ...table.indexing import is_basic
 from ...table.shapes import is_given, name_out, positional
 from ..matching import Nth, Value, describe_value
 from ..program import NUMBERS
+from ..run.buffers import types_of
 from . import memory
 from .doubts import guard_methods, into_outside, is_ours, layout_refused, refuse_number
 from .guards import Guards
@@ -49,9 +50,8 @@ SCALAR_POWERS = {2: np.square, 0.5: np.sqrt, -1: np.reciprocal, 1: np.positive}
 def plain_axes(given: ByName, dtype: DTypeLike, usual: object = None) -> tuple[Any, bool] | None:
     """The axis of a reduction, and keepdims; None if more is given."""
     axis, keep = given.get("axis", usual), given.get("keepdims")
-    is_plain = axis is None or all(
-        [isinstance(a, (int, np.integer)) for a in (axis if isinstance(axis, tuple) and axis else (axis,))]
-    )
+    axes = axis if isinstance(axis, tuple) and axis else (axis,)
+    is_plain = axis is None or all([isinstance(a, (int, np.integer)) and type(a) is not bool for a in axes])
     is_plain = is_plain and dtype != np.float16 and given.get("where", True) is not None  # where=None says something
     if not is_plain or {name for name, v in given.items() if is_given(v)} - {"axis", "keepdims"}:
         return None
@@ -61,6 +61,14 @@ def plain_axes(given: ByName, dtype: DTypeLike, usual: object = None) -> tuple[A
 def power_of_arrays(x: object, y: object) -> Any:
     """``x**y``, not of numbers."""
     return operator.pow(*[np.asarray(v) if isinstance(v, np.generic) else v for v in (x, y)])
+
+
+def never_equal(ufunc: np.ufunc, x: Any, y: Any = None) -> bool:
+    """Is it ``==`` or ``!=`` of numbers and what equals none of them: a text, None, a function?"""
+    if ufunc not in (np.equal, np.not_equal) or x.dtype.kind not in "biufc" or hasattr(type(y), "__array_ufunc__"):
+        return False
+    dtype = np.asarray(y).dtype
+    return type(y).__eq__ is object.__eq__ if dtype.hasobject else not types_of(ufunc, (x.dtype, dtype))
 
 
 def assign(x: object, new: object) -> None:
@@ -173,19 +181,24 @@ class Traced(DuckArray):
 
     def store(self, function: Any, args: Any, options: Any, out: Any, result: Any) -> Any:
         """``out=`` becomes the result. If it has another dtype, sums and the like are computed in that; if it has
-        another shape, NumPy decides whether to repeat the result or to refuse it."""
-        is_one = isinstance(out[0], Traced) and not isinstance(result, tuple)
-        if is_one and result.ndim > out[0].ndim:  # NumPy may not survive it: np.cumsum of a number into another one
-            raise ValueError("NumPy refuses results that do not fit into out=")
-        if is_one and describe_value(result) != describe_value(out[0]):
-            result = self.tape.call(memory.compute_into, (function, out[0], *args), options, fixed=True)
+        another shape or order in memory, NumPy decides whether to repeat the result or to refuse it."""
+        if isinstance(out[0], Traced) and not isinstance(result, tuple):
+            if result.ndim > out[0].ndim:  # NumPy may not survive it: np.cumsum of a number into another one
+                raise ValueError("NumPy refuses results that do not fit into out=")
+            is_like = describe_value(result) == describe_value(out[0])
+            if not is_like or not (isinstance(function, np.ufunc) or memory.same_layout(result.held, out[0].held)):
+                result = self.tape.call(memory.compute_into, (function, out[0], *args), options, fixed=True)
         return store_results(out, result, assign)
 
     def _ufunc(self, ufunc: np.ufunc, method: str, inputs: Any, options: Any) -> Any:
         tape = self.tape
         is_usual = type(self.held) is np.ndarray and type(inputs[0]) in USUAL and type(inputs[-1]) in USUAL
-        if not (is_usual or options) and method == "__call__" and ufunc in SIGNS and self.are_special(ufunc, inputs):
-            return tape.call(SIGNS[ufunc], inputs, fixed=True, raises=True)
+        by_name = is_usual or options or method != "__call__" or ufunc not in SIGNS
+        if not by_name and sys._getframe(4).f_globals.get("__name__") == DuckArray.__module__:  # behind two guards
+            if never_equal(ufunc, *inputs):
+                return tape.own_memory(SIGNS[ufunc](*_samples(inputs)))
+            if self.are_special(ufunc, inputs):
+                return tape.call(SIGNS[ufunc], inputs, fixed=True, raises=True)
         if method == "__call__" and not options and ufunc.nout == 1:
             values = tuple([tape.value(x) for x in inputs])
             if ufunc is np.square and self.is_number and self.dtype.kind == "c":  # other last bits than of a 0-d array
@@ -209,8 +222,6 @@ class Traced(DuckArray):
 
     def are_special(self, ufunc: np.ufunc, operands: Any) -> bool:
         """Does an operator of these compute otherwise than the ufunc: of complex numbers, or numbers of Python's?"""
-        if sys._getframe(6).f_globals.get("__name__") != DuckArray.__module__:  # behind three guards
-            return False
         kinds = [type(x.held) if isinstance(x, Traced) else type(x) for x in operands]
         if any([issubclass(kind, Sequence) for kind in kinds]):
             in_bytes = not {bytearray, memoryview}.isdisjoint(kinds)  # these compare bytes, if they are asked first

@@ -141,6 +141,8 @@ PROGRAMS = {
     "dict": ("return x*D['a']", "D={'a':2.}", "D['a']=3."), "set len": ("return x*len(S)", "S={1,2}", "S.add(5)"),
     "set of objects": ("return x*[*S][0].a", "class C: a=2.\nN=C();N.a=2.;S={N}", "N.a=3."),
     "deque of objects": ("return x*Q[0].a", "class C: a=2.\nN=C();N.a=2.;Q=collections.deque([N])", "N.a=3."),
+    "bytes that grow": ("return x*np.frombuffer(A)[-1:]", "A=bytearray(8)", "A.extend(np.float64(3).tobytes())"),
+    "numbers that grow": ("return x*np.asarray(A)[-1:]", "A=array.array('d',[2.])", "A.append(3.)"),
     "memoryview": ("return x*Q[0]", "A=bytearray(b'ab');Q=memoryview(A)", "A[0]=3"),
     "namedtuple": ("return x*N.a", "N=collections.namedtuple('N','a')(2.)", "N=N._replace(a=3.)"),
     "slots": ("return x*N.a", "class C:\n __slots__=('a',)\nN=C();N.a=2.", "N.a=3."),
