@@ -24,8 +24,7 @@ import numpy as np
 
 from .base.errors import AutoflowError
 from .base.modes import options
-from .cli import commandline
-from .cli.commandline import Calculator, Refused, format_value, identity, nodes_of, print_table
+from .cli.commandline import NUMBERS, Calculator, Refused, format_value, functions, identity, nodes_of, print_table
 
 EPILOG = """\
 A formula is arithmetic (+ - * / // % ** @), numbers, pi, e, lists, and functions by their NumPy names; parts with a
@@ -101,7 +100,7 @@ def make_parser() -> argparse.ArgumentParser:
 
 def list_functions() -> str:
     """The functions that a formula may call, as lines of text."""
-    names = ", ".join(sorted(commandline.functions()))
+    names = ", ".join(sorted(functions()))
     return "\nFunctions:\n" + textwrap.fill(names, 100, initial_indent="  ", subsequent_indent="  ")
 
 
@@ -130,7 +129,7 @@ def run(formula: str, values: Sequence[str], output: Path | None, is_shown: bool
         if not equals:
             raise Refused(f"{word!r} is not of the form name=value")
         calculator.give(name.strip(), text)
-    with options(keep=commandline.NUMBERS), np.errstate(all="ignore"):
+    with options(keep=NUMBERS), np.errstate(all="ignore"):
         root = calculator.run(formula)
         if not getattr(root, "requires_grad", False):
             raise Refused(f"the result is {np.asarray(root)!s}, whatever the values: there is nothing to differentiate")

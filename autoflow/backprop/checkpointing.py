@@ -27,11 +27,10 @@ from ..base.pytree import tree_leaves, tree_map, tree_unflatten
 from ..base.transformed import FunctionOfFunction
 from ..base.types import F, T
 from ..extending.joint import Operands, Parts, one_root, own_result, record_results, step_row
-from ..nodes import versions
 from ..nodes.grads import add_gradients, cast_gradient
 from ..nodes.nodes import AnyFunction, Array, ByName, Node, NodeRole, Values, VariableRole, gradient_target, value_of
 from ..nodes.records import Holder, Record, extend, holder_name
-from ..nodes.versions import COPY_BYTES, FreedArray
+from ..nodes.versions import ALONE, COPY_BYTES, FreedArray, protect, writer_since
 from ..rules.linalg import indexed_sum
 from . import engine
 from .anomaly import check_operation
@@ -113,7 +112,7 @@ class Segment:
         live = [k for k, root in enumerate(roots) if root is not None]
         arrays = [own_result(value_of(results[k]), inputs, None) for k in live]
         for j, k in enumerate(live):
-            z, is_held = arrays[j], getrefcount(results[k]) > versions.ALONE + 1
+            z, is_held = arrays[j], getrefcount(results[k]) > ALONE + 1
             if z is value_of(results[k]) and (is_held or getattr(z, "base", None) is not None):
                 arrays[j] = z.copy(order="K")  # f may keep the node, or what it is a view of
         several = len(live) > 1
@@ -146,7 +145,7 @@ class Segment:
         for source in record.parents:
             value = value_of(source) if isinstance(source, VariableRole) else source.result
             value = value.reference() if type(value) is FreedArray else value
-            if where := versions.writer_since(value, self.start):
+            if where := writer_since(value, self.start):
                 raise StaleValueError(
                     f"{record.node_name} was checkpointed and would run again, but {where} has overwritten "
                     f"{holder_name(source)} since. Write a = a * b instead of a *= b there, or give it a copy."
@@ -265,7 +264,7 @@ def depth_of(record: Record) -> int | None:
 def forget(is_memory_bound: Callable[[Node], bool], node: Node) -> None:
     """The listener of :func:`checkpointing`: let the record of ``node`` keep as little as the strategy says."""
     record, keep = node._record, modes().keep
-    if versions.writer_since(node._value, record.number - 1):
+    if writer_since(node._value, record.number - 1):
         return  # an operation in place: the operand was in the same memory, and is gone
     saved, fingerprints = list(record.saved), list(record.extra.fingerprints if record.extra is not None else ())
     # Operations in a row, up to this one, whose values were not kept:
@@ -281,7 +280,7 @@ def forget(is_memory_bound: Callable[[Node], bool], node: Node) -> None:
             if value is None:
                 bound = False
             elif parent is None:
-                saved[k], mark = versions.protect(value)
+                saved[k], mark = protect(value)
                 fingerprints += [] if mark is None else [(saved[k], mark)]
             else:
                 saved[k] = value

@@ -419,13 +419,8 @@ def kept_bytes(order: Iterable[Any]) -> dict[int, int]:
     return found
 
 
-def references_of_one() -> int:
-    """How many references there are to an array that one variable holds, with that of the call that asks."""
-    array = np.zeros(1)
-    return getrefcount(array)
-
-
-ALONE = references_of_one()
+# References to an array that one variable holds, with that of the call that asks; as in nodes/versions.py.
+ALONE = (lambda array: getrefcount(array))(np.zeros(1))
 
 
 def key(x: object) -> tuple[int, int] | int:
