@@ -68,7 +68,7 @@ def never_equal(ufunc: np.ufunc, x: Any, y: Any = None) -> bool:
     if ufunc not in (np.equal, np.not_equal) or x.dtype.kind not in "biufc" or hasattr(type(y), "__array_ufunc__"):
         return False
     dtype = np.asarray(y).dtype
-    return type(y).__eq__ is object.__eq__ if dtype.hasobject else not types_of(ufunc, (x.dtype, dtype))
+    return type(y).__eq__ is object.__eq__ if dtype.hasobject else not types_of(ufunc, (x.dtype, dtype))  # type: ignore[comparison-overlap]
 
 
 def assign(x: object, new: object) -> None:
