@@ -80,7 +80,7 @@ class Program:
     def constant(self, number: Any) -> Value:
         """A number or array that never changes. Equal numbers of one type are one value."""
         kind = type(number), getattr(number, "dtype", None)
-        key = None if np.ndim(number) else (CONSTANT, *kind, repr(np.asarray(number).item()))
+        key = None if np.ndim(number) else (CONSTANT, *kind, np.asarray(number).tobytes())
         return self.made.get(key) or self.add(Value(CONSTANT, None, (), None, number), key)
 
     # -- calls

@@ -17,7 +17,7 @@ from ..base.errors import CompileError
 from ..base.modes import modes
 from ..nodes.nodes import NodeRole, value_of
 from .trace.doubts import check_class
-from .trace.reachable import aliases
+from .trace.reachable import aliases, bits_of
 
 BY_VALUE = (int, bool, str, bytes, type(None))
 
@@ -76,8 +76,8 @@ def key_of(x: Any) -> Hashable:
     kind = type(x)
     if kind in BY_VALUE:
         return kind, x
-    if kind in (float, complex) or isinstance(x, np.generic):
-        return kind, repr(x)  # 0.0 is not -0.0
+    if kind in (float, complex) or (isinstance(x, np.generic) and not x.dtype.hasobject):
+        return kind, bits_of(x)
     if kind is frozenset:
         return kind, frozenset([key_of(v) for v in x])
     if kind is tuple:

@@ -62,7 +62,7 @@ def scale(option):
 
 
 def described(option):
-    inside = [*option.items()] if isinstance(option, dict) else option
+    inside = [*option.items()] if isinstance(option, dict) else bytes(option) if isinstance(option, np.void) else option
     if isinstance(inside, (tuple, list, frozenset)):
         inside = [*map(described, inside)]
     return (
@@ -72,10 +72,12 @@ def described(option):
     )
 
 
+ROWS = np.zeros(2, [("a", float, 2000)])  # of which the text is the same
+ROWS["a"][1, 1000] = 3.0
 PAIRS = [
     (1, True), (2, 2.0), (0.0, -0.0), (1, Level.ONE), (2.0, 2 + 0j), (2, Fraction(2)), (Rate(1.0), Rate(2.0)),
     (Text(1.0), Text(2.0)), ("a", Text(3.0)), (Number(1.0), Number(2.0)), (3, Number(4.0)), (range(1), range(2)),
-    (slice(1), slice(True)), (0j, -0j), (b"a", "a"), (Rate(1.0).__hash__, Rate(1.0).__repr__().__len__),
+    (slice(1), slice(True)), tuple(ROWS), (0j, -0j), (b"a", "a"), (Rate(1.0).__hash__, Rate(1.0).__repr__().__len__),
 ]  # fmt: skip
 WRAPPED = {
     "alone": lambda v: v, "in a tuple": lambda v: (v, "text"), "in a list of lists": lambda v: [[v], 2],

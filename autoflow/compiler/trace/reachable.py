@@ -356,7 +356,12 @@ def is_equal(now: Any, before: Any) -> bool:
         return now is before
     if type(before) is tuple:
         return len(now) == len(before) and all(map(is_equal, now, before))
-    return isinstance(before, NUMBERS) and repr(now) == repr(before)
+    return isinstance(before, NUMBERS) and bits_of(now) == bits_of(before)
+
+
+def bits_of(x: Any) -> Any:
+    """What tells a number from others of its type. (0.0 is not −0.0; the text of a row may be shortened.)"""
+    return (x.dtype, x.tobytes()) if isinstance(x, np.generic) else repr(x)
 
 
 def is_number(x: object) -> bool:

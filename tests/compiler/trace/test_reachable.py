@@ -91,6 +91,7 @@ import inspect, itertools, operator, os, re, sys, threading, types, typing, weak
 import numpy as np
 __name__ = "program"
 """
+ROW = "np.r_[np.zeros(1000),%s,np.zeros(999)].view([('a',float,2000)])[0]"  # its text is the same for all numbers
 PROGRAMS = {
     **{
         f"{a}, then {b}": (f"return x*({read})", f"K={a}", f"K={b}")
@@ -141,6 +142,7 @@ PROGRAMS = {
     "dict": ("return x*D['a']", "D={'a':2.}", "D['a']=3."), "set len": ("return x*len(S)", "S={1,2}", "S.add(5)"),
     "set of objects": ("return x*[*S][0].a", "class C: a=2.\nN=C();N.a=2.;S={N}", "N.a=3."),
     "deque of objects": ("return x*Q[0].a", "class C: a=2.\nN=C();N.a=2.;Q=collections.deque([N])", "N.a=3."),
+    "another row": ("return x*K['a'][1000]", f"K={ROW % 2}", f"K={ROW % 3}"),
     "bytes that grow": ("return x*np.frombuffer(A)[-1:]", "A=bytearray(8)", "A.extend(np.float64(3).tobytes())"),
     "numbers that grow": ("return x*np.asarray(A)[-1:]", "A=array.array('d',[2.])", "A.append(3.)"),
     "memoryview": ("return x*Q[0]", "A=bytearray(b'ab');Q=memoryview(A)", "A[0]=3"),
