@@ -32,6 +32,7 @@ from .recording import FORWARD, apply, orphan_numbers
 
 SHARING = (np.may_share_memory, np.shares_memory)
 AXES = ("axes", "axis", "keepdims")  # keywords of products
+DEFAULTS = {"casting": "same_kind", "dtype": None, "order": "K", "subok": True, "where": True}  # of ufuncs
 
 
 def array_ufunc(
@@ -60,6 +61,8 @@ def recorded_ufunc(self: Node, ufunc: np.ufunc, method: str, inputs: Values, opt
     if method != "__call__":  # NumPy repeats what was given by name
         repeated = ("array", "indices", "dtype") if options.get("dtype") is None else ("array", "indices")
         options = {k: v for k, v in options.items() if k not in repeated}
+    elif not options.keys().isdisjoint(DEFAULTS):
+        options = {k: v for k, v in options.items() if v is not DEFAULTS.get(k, NOT_GIVEN)}
     if method == "__call__" and "where" in options and (ufunc in RULES or ufunc in COMPOSED):
         return where_out(ufunc, inputs, options)
     if method == "__call__" and ufunc in RULES:

@@ -55,7 +55,7 @@ from ..table.shapes import Array, Mode, Values, as_array, as_dtype, has_gradient
 from ..table.table import Rule
 from . import recording
 from .closures import HOOKS, NUMPYS_HOOK, Binary, is_anothers
-from .writing import become_constant, is_unfinished, overwrite, save_overwritten_values, write_noted
+from .writing import become_constant, is_unfinished, overwrite, rescue_result, save_overwritten_values, write_noted
 
 # ---------------------------------------------------------------- writing: into memory, and into the history
 
@@ -69,7 +69,7 @@ def write(x: NodeRole, rule: Rule, inputs: Values, run: AnyFunction, partly: boo
     is_recorded = modes().recording
     check_writable(x, is_recorded)
     old, memory = current_record(x), x._value
-    values, parents, constants, _ = operands_of_write(x, rule, inputs, partly)
+    values, parents, constants, mutable = operands_of_write(x, rule, inputs, partly)
     region = written_region(memory, values[-1]) if partly else memory
     if old is not None and rule is RULES[setitem] and is_unfinished(old) and region.size == memory.size:
         parents[0] = None  # all of it is written again: nothing half written is left
@@ -89,11 +89,13 @@ def write(x: NodeRole, rule: Rule, inputs: Values, run: AnyFunction, partly: boo
             f"{x.name} has a history, and under no_grad the write would not be in it. Write while recording, or into "
             f"x.detach().copy()."
         )
-    saved, marks = keep_values(rule, values, flowing, memory)
+    saved, marks = keep_values(rule, values, flowing, memory, mutable)
     save_overwritten_values(x, old, parents)
     extra = Extras(constants, marks, line=caller(), scope=modes().scope)
     record = new_record(rule, tuple(parents), (*saved, memory), extra)
     recording.call_explained(write_noted, (memory, region, run, values, x, record), rule, inputs)
+    if getattr(x, "_view", None) is not None and memory.nbytes <= versions.COPY_BYTES:
+        rescue_result(record, x, 0)  # a small view, as one that is read
     return announce_write(x, region)
 
 
@@ -125,7 +127,7 @@ def announce_write(x: NodeRole, region: Array) -> NodeRole:
 
 
 def keep_values(
-    rule: Rule, values: list[Any], flowing: tuple[bool, ...], written: Array
+    rule: Rule, values: list[Any], flowing: tuple[bool, ...], written: Array, mutable: list[int]
 ) -> tuple[list[Any], list[tuple[Array, bytes | None]]]:
     """The operands and options as the record keeps them: copies of what derivatives read and the write, or the user,
     may change; and the fingerprints of index arrays that are too large to be copied.
@@ -138,7 +140,7 @@ def keep_values(
     for k, v in enumerate(values[: rule.operands]):
         if type(v) in NODE_TYPES:
             overlaps = np.may_share_memory(v, written)
-            if k in needed and (overlaps or not flowing[k]):
+            if k in needed and (overlaps or k in mutable or not flowing[k]):
                 saved[k] = v.copy()
             elif k not in needed and (overlaps or v.size > modes().keep):
                 saved[k] = versions.FreedArray(v)

@@ -8,7 +8,7 @@ takes the refusal back. Every write of the package goes through :func:`write_not
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import repeat
@@ -120,24 +120,34 @@ def is_overlapping(v: Array, x: NodeRole) -> bool:
 
 def save_overwritten_values(x: NodeRole, record: Record | None, parents: Sequence[Holder]) -> None:
     """Copy the values in the memory about to be overwritten that will still be needed: by the records of x and of its
-    bases, by the latest write through another view of them, and by what the ``parents`` of this write were computed
+    bases, by the latest writes through other views of them, and by what the ``parents`` of this write were computed
     from, as in ``x /= np.linalg.norm(x)``. Every other reader notices the write in the backward pass.
 
     record : the current one of x, which brings those of its bases up to date.
     """
-    written, root = x, x
+    root, own, is_part = x, record, getattr(x, "_view", None) is not None and x._value.nbytes > versions.COPY_BYTES
     while True:
         if record is not None:
-            rescue_result(record, written, SMALL)
-            if record.rule in WRITES and type(record.parents[1]) is Record:
-                rescue_result(record.parents[1], written, 0)
+            rescue_result(record, x, SMALL)
+            for write in latest_writes(record, READERS if is_part else 1):
+                rescue_result(write, x, 0)
         if (view := getattr(root, "_view", None)) is None:
             break
         root = view[1]
         record = own_record(root)
     since = (record or root).number
-    if readers := [p for p in parents if type(p) is Record and p.number > since]:
-        rescue_readers(written, readers, since)
+    if is_part:  # another part may have been written into since this one was
+        since = (Note(x._value, "").before or (0,))[0]
+    if readers := [p for p in parents if type(p) is Record and p.number > since and p is not own]:
+        rescue_readers(x, readers, since)
+
+
+def latest_writes(record: Record, n: int) -> Iterator[Record]:
+    """The latest ``n`` writes through views of the node that has this record, the last one first."""
+    while n and type(record) is Record and record.rule in WRITES:
+        if type(record.parents[1]) is Record:
+            yield record.parents[1]
+        record, n = record.parents[0], n - 1
 
 
 def rescue_result(record: Record, x: NodeRole, limit: int) -> None:

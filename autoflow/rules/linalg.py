@@ -217,7 +217,9 @@ def spell_subscripts(lists: Sequence[Any], n: int) -> str:
     return ",".join(terms[:n]) + ("->" + terms[n] if len(terms) > n else "")
 
 
-def einsum_x(g: Array, k: int, xs: Sequence[Array], letters: str, optimize: object, dtype: DTypeLike) -> Array:
+def einsum_x(
+    g: Array, k: int, xs_others: Sequence[Array], xs_shape: Any, letters: str, optimize: object, dtype: DTypeLike
+) -> Array:
     """z[out] = Σ x₀[...] x₁[...] ..., so dL/dxₖ[own] = Σ g[out] · the others: an einsum again, out and own swapped.
 
     Three cases are corrected afterwards: a letter that only xₖ has (it was summed over: every
@@ -226,10 +228,10 @@ def einsum_x(g: Array, k: int, xs: Sequence[Array], letters: str, optimize: obje
     inputs, _, out = letters.partition("->")
     terms = inputs.split(",")
     own = terms.pop(k)
-    sizes = dict(zip(own, xs[k].shape, strict=True))
+    sizes = dict(zip(own, xs_shape[k], strict=True))
     found = set(out).union(*terms)
     shared = "".join([c for c in sizes if c in found])
-    others = [in_dtype(x, dtype) for i, x in enumerate(xs) if i != k]
+    others = [in_dtype(x, dtype) for i, x in enumerate(xs_others) if i != k]
     road = optimize if isinstance(optimize, (bool, str)) else True
     sent = np.einsum(",".join([out, *terms]) + "->" + shared, g, *others, optimize=road)
     lengths = dict(zip(shared, sent.shape, strict=True))
@@ -239,7 +241,7 @@ def einsum_x(g: Array, k: int, xs: Sequence[Array], letters: str, optimize: obje
     if len(sizes) == len(own):
         return sent
     places = dict(zip(sizes, np.ogrid[tuple([slice(n) for n in sizes.values()])], strict=True))
-    return put_back(sent, tuple([places[c] for c in own]), xs[k].shape)
+    return put_back(sent, tuple([places[c] for c in own]), xs_shape[k])
 
 
 # fmt: off

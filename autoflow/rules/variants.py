@@ -84,7 +84,8 @@ def add_spread(function: Any) -> None:
         ddof, keepdims = correction if is_given(correction) else ddof, is_given(keepdims) and bool(keepdims)
         quiet: Any = {"divide": "ignore", "invalid": "ignore"} if leaves_out else {}
         with np.errstate(**quiet):
-            z = average(squares(x - mean, leaves_out), axis, dtype, ddof, keepdims, used)
+            d = as_dtype(x - mean, x.dtype) if leaves_out else x - mean  # in the memory of x, in NumPy's twins for NaN
+            z = average(squares(d, leaves_out), x.shape, axis, dtype, ddof, keepdims, used)
         if leaves_out:
             z = without_freedom(z, used.sum(axis, keepdims=keepdims) <= ddof)
         if function.__name__.endswith("std"):  # where it is 0, so is the gradient
@@ -109,10 +110,12 @@ def without_freedom(z: Array, lost: Array) -> Array:
     return np.where(lost, np.nan, z)
 
 
-def average(squares: Array, axis: Axis, dtype: DTypeLike, ddof: object, keepdims: bool, where: object) -> Array:
-    """Σ / (n − ddof), in the dtype of the sum."""
+def average(
+    squares: Array, shape: Shape, axis: Axis, dtype: DTypeLike, ddof: object, keepdims: bool, where: object
+) -> Array:
+    """Σ / (n − ddof), in the dtype of the sum; ``shape`` is that of the numbers, which the mean may broadcast."""
     z = np.sum(squares, axis, keepdims=keepdims, **given_keywords(dtype=dtype, where=where))
-    n = freedom(squares.shape, axis, ddof, None, where)
+    n = freedom(shape, axis, ddof, None, where)
     z, dtype = z / (n if np.ndim(n) == 0 else np.reshape(n, z.shape)), z.dtype
     return as_dtype(z, dtype)
 
@@ -156,7 +159,7 @@ def where_out(ufunc: Any, inputs: tuple[Any, ...], options: ByName) -> Any:
     options, name = dict(options), public_name(ufunc)
     c, out = numbers_of(options.pop("where")), options.pop("out", None)
     targets = out if isinstance(out, tuple) else (out,)
-    if c is True or c is NOT_GIVEN:
+    if c is NOT_GIVEN or (type(c) in (bool, np.bool_) and c):
         return ufunc(*inputs, **options, **({} if out is None else {"out": out}))
     if any([target is None for target in targets]):
         raise NoRuleError(

@@ -163,7 +163,8 @@ class Rule(Kind):
             compute = self.compute
             row.compute = lambda *values: compute(values[:n], *values[n:])
             words = words_of_sequence(derivative, n, self.names)
-            row.needs, values = (needs_of_sequence(words, n),) * n, sequence_values(words, n)
+            row.needs = tuple([needs_of_sequence(words, n, k) for k in range(n)])
+            values = sequence_values(words, n)
             row.vjps = row.scalar_vjps = tuple([sequence_vjp(derivative, values, k) for k in range(n)])
             row.joint = sequence_joint(derivative, values, self.holomorphic) if n > LONG else None
             self._of_arity[n] = row
@@ -234,8 +235,8 @@ def rule(
 
     arguments : names in NumPy's order; those after the bar are options, which are never nodes:
         ``"x | axis=None keepdims=False"``; ``"*xs | axis=0"`` for a function of a sequence, whose derivative is
-        called with (g, k, and what it names: xs_shape is the tuple of all shapes). An option whose name begins with
-        _ is for the derivatives alone.
+        called with (g, k, and what it names: xs_shape is the tuple of all shapes; of xs_others it may read all
+        but the k-th). An option whose name begins with _ is for the derivatives alone.
     label, latex : inside the node of a picture, by default the name; and the formula, with ``$x`` for an argument, by
         default the label in front of the operands.
     precedence : how strongly the formula binds: 1 sum, 2 product, 3 sign, 4 power, 9 closed. A formula without

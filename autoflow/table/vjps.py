@@ -185,7 +185,12 @@ def solve_stack(x: Array, y: Array) -> Array:
 
 VJP = Callable[[Array, Values], Array]
 VJPs = tuple[VJP | None, ...]  # one per operand; None where it has no derivative
-Needs = tuple[tuple[int, str], ...]  # what a derivative reads: (place in ``saved``, "", "shape" or "dtype")
+# What a derivative reads: (place in ``saved``, "", "shape" or "dtype"), or of a sequence "others": without the k-th.
+Needs = tuple[tuple[int, str], ...]
+
+
+SIZES = ("shape", "dtype", "ndim", "size")
+ALL = -2  # the place of all arrays of a sequence
 
 
 def place_of(word: str, place: dict[str, int]) -> tuple[int, str]:
@@ -193,7 +198,7 @@ def place_of(word: str, place: dict[str, int]) -> tuple[int, str]:
     if word in place:
         return place[word], ""
     name, _, what = word.rpartition("_")
-    if name not in place or what not in ("shape", "dtype", "ndim", "size"):
+    if place.get(name) != ALL if what == "others" else name not in place or what not in SIZES:
         raise TypeError(f"a derivative reads {word}: it may read {', '.join(place)}, and shapes, as {min(place)}_shape")
     return place[name], what
 
@@ -257,18 +262,16 @@ def scalar_vjp(derivative: AnyFunction, needs: Needs) -> VJP:
     )  # fmt: skip
 
 
-ALL = -2  # the place of all arrays of a sequence
-
-
 def words_of_sequence(derivative: AnyFunction, n: int, names: tuple[str, ...]) -> Needs:
     """What the derivative for each array of a sequence reads, as places in the flat ``saved``."""
     first, *options = names
     return needs_of(derivative, {name: n + i for i, name in enumerate([*options, "z"])} | {first: ALL}, 2)
 
 
-def needs_of_sequence(words: Needs, n: int) -> Needs:
-    """The same for each array by itself."""
-    arrays = [(k, "") for k in range(n)] if (ALL, "") in words else []
+def needs_of_sequence(words: Needs, n: int, k: int) -> Needs:
+    """The same for the k-th array, each array by itself."""
+    read = [what for place, what in words if place == ALL]
+    arrays = [(j, "") for j in range(n) if "" in read or ("others" in read and j != k)]
     return (*arrays, *[need for need in words if need[0] != ALL])
 
 
@@ -291,7 +294,7 @@ def sequence_values(words: Needs, n: int) -> Callable[[Values], list[Any]]:
         found: list[Any] = []
         for i, what in words:
             if i == ALL:
-                found.append(Shapes([getattr(x, "shape", ()) for x in saved[:n]]) if what else saved[:n])
+                found.append(Shapes([getattr(x, "shape", ()) for x in saved[:n]]) if what in SIZES else saved[:n])
             else:
                 found.append(getattr(saved[i], what) if what else saved[i])
         return found

@@ -49,7 +49,6 @@ from ..nodes.records import Holder, Record
 from ..rules import RULES
 from ..rules.arithmetic import i0_derivative, may_have_nan
 from ..rules.calculus import interpolate
-from ..rules.linalg import indexed_sum
 from ..table.shapes import DOUBLE, Array, Values, innermost, is_given, is_numpys, is_on_host
 from ..table.table import Rule
 from ..table.vjps import vjp_by_position
@@ -150,7 +149,6 @@ Push = Callable[[Array, Values], Array]  # (t, saved) -> what the operand that m
 DIAGONAL = frozenset([
     RULES[f] for f in (np.round, np.fix, np.unwrap, np.nan_to_num, np.sinc, np.i0, i0_derivative)
 ])  # elementwise as well, though no ufuncs  # fmt: skip
-MULTILINEAR = RULES[indexed_sum]  # linear in each operand, though its derivative is given all of them
 AFFINE = RULES[interpolate]  # its derivative for fp depends on whether left= was given, which is added
 CONJUGATE = RULES[np.conjugate]  # elementwise and linear, but not analytic
 OFFSETS = ("initial", "constant_values")  # options that are added to what is linear
@@ -218,8 +216,6 @@ def is_linear(rule: Rule, k: int) -> bool:
     read = rule.needs[k]
     if read is None or rule in DIAGONAL or rule is AFFINE:
         return False
-    if rule.derivatives is MULTILINEAR.derivatives:  # for some number of operands
-        return True
     last = len(rule.names)
     numbers = {place % (last + 1) for place, what in read if not what}
     return rule.residual is None and not numbers & {k, last}
