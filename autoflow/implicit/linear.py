@@ -317,8 +317,7 @@ class Solution(Function):
     @staticmethod
     def backward(ctx: Any, *grads: Array) -> tuple[Any, ...]:
         (x, *arrays), (g,) = ctx.saved_tensors, grads
-        sent: tuple[Any, ...] = ctx.system.send_back(g, x, arrays)
-        return sent
+        return ctx.system.send_back(g, x, arrays)
 
 
 def send_to_parameters(residual: Callable[..., Array], values: Sequence[Array], u: Array) -> tuple[Any, ...]:

@@ -157,5 +157,4 @@ def progress(steps: Iterable[T], words: str) -> Iterable[T]:
     >>> list(progress(range(3), "training"))
     [0, 1, 2]
     """
-    bar: Iterable[T] = show_bar(steps, plain=True, desc=words)
-    return bar
+    return show_bar(steps, plain=True, desc=words)

@@ -123,8 +123,7 @@ def by_dask(client: Any, task: tasks.Task, groups: list[list[tasks.Part]]) -> ta
         rows = [[rows_of(x, blocks) for x in part.data] for part in group]  # in lists Dask finds what it has to bring
         leaves.append(delayed(call_with, pure=False)(lazy, delayed(bare, traverse=False), rows))
     total = tasks.tree_sum(leaves, delayed(tasks.add_answers, pure=False))
-    answer: tasks.Answer = client.compute(total, retries=RETRIES).result()
-    return answer
+    return client.compute(total, retries=RETRIES).result()
 
 
 def rows_of(rows: Any, blocks: dict[int, list[Any]]) -> Any:

@@ -364,9 +364,7 @@ def pickle_function(x: object) -> bytes:
     try:
         return pickle.dumps(x)
     except Exception:
-        cloudpickle = importlib.import_module("cloudpickle")
-        data: bytes = cloudpickle.dumps(x)
-        return data
+        return importlib.import_module("cloudpickle").dumps(x)
 
 
 def check_captured(z: object, start: int, shared: list[Any], cut: list[Any]) -> None:

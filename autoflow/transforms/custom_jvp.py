@@ -103,8 +103,7 @@ class custom_jvp(Generic[P, R]):  # noqa: N801 - used like a function
             return self.f(*call.args)  # type: ignore[call-arg]
         answer = self._function.apply(call, *leaves)
         results = answer if isinstance(answer, tuple) else (answer,)
-        result: R = pytree.tree_unflatten(call.shape, results)
-        return result
+        return pytree.tree_unflatten(call.shape, results)
 
     def __get__(self, owner: Any, kind: object = None) -> AnyFunction:
         """As a method: with the object as first argument."""

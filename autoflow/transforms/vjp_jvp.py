@@ -349,5 +349,4 @@ class GradientsByName(FunctionOfFunction):
             call = inspect.BoundArguments(bound.signature, {**bound.arguments, **selection})
             return self.f(*call.args, **call.kwargs)
 
-        found: ByName = grad(of_dict, allow_unused=self.how["allow_unused"])(differentiable)
-        return found
+        return grad(of_dict, allow_unused=self.how["allow_unused"])(differentiable)

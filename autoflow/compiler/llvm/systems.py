@@ -121,8 +121,7 @@ def solve_lower_in_loops(run: Any, shape: tuple[int, ...], low: Array, b: Array)
 
 def solve_symmetric_in_loops(lower: Any, upper: Any, low: Array, a: Array, b: Array) -> Array:
     """a⁻¹ b by Cholesky's factor of a, or of aᵀ. Cholesky has read one triangle only, so the other one is compared."""
-    x: Array = upper(low, lower(low, b)) if np.array_equal(a, a.T) else np.linalg.solve(a, b)
-    return x
+    return upper(low, lower(low, b)) if np.array_equal(a, a.T) else np.linalg.solve(a, b)
 
 
 def cholesky_in_loops(run: Any, a: Array) -> Array:

@@ -112,8 +112,7 @@ def define(code: CodeType, space: ByName) -> AnyFunction:
     """That function, which finds everything else in ``space``."""
     space["__name__"] = __name__
     exec(code, space)  # noqa: S102 - our lines
-    run: AnyFunction = space.pop("run")
-    return run
+    return space.pop("run")
 
 
 def writes(v: Value) -> bool:
@@ -384,8 +383,7 @@ class Plan(WatchedPlan):
         """The results for these inputs, as new arrays."""
         if (state := callers_state()) is not self.state:
             self.adapt(state)
-        results: Sequence[Array] = self.context.run(self.calls, *arrays)
-        return results
+        return self.context.run(self.calls, *arrays)
 
 
 def owners_of(order: list[Value]) -> dict[Value, tuple[Value, ...]]:
