@@ -70,26 +70,22 @@ def check_history(z: object, theirs: object, name: str, args: object, options: o
 
 
 def check_errors(z: object, theirs: Any, args: Any, options: Any) -> None:
-    """Let SciPy decide where a result is not finite. Of a batch of plain numbers SciPy may say that they are not (an
-    example where it raises an error, or computes something else, is a doubt). And of Python's numbers, in which
-    ``1 / float(x)`` is an error, also nodes."""
+    """Let SciPy decide where a result is not finite: of a batch of plain numbers (an example where it raises an error,
+    or gives numbers, is a doubt); also of nodes where it makes Python's numbers, in which ``1 / float(x)`` is an error,
+    if the arguments are finite."""
     kept, found = kept_in([*args, *options.values()]), [*leaves(z)]
-    if not all(map(is_plain, kept)) and not (SEEN.floats and np.all([*map(are_finite, kept)])):
+    if not (is_plain := all(map(is_plain_batch, kept))) and not SEEN.floats:
         return
-    batches = [x for x in map(value_of, kept) if hasattr(x, "batch_layer")]
-    layer = max([x.batch_layer for x in batches], key=lambda layer: layer.depth, default=None)
-    for k in np.flatnonzero(~are_finite(found)).tolist():
-
-        def alone(x: Any, k: int = k) -> Any:
-            return numbers(example(x, lambda x: x[()], k))
-
-        is_same = False
+    layers = [x.batch_layer for x in map(value_of, kept) if hasattr(x, "batch_layer")]
+    layer = max(layers, key=lambda layer: layer.depth, default=None)
+    for k in np.flatnonzero(~are_finite(found) & (is_plain or are_finite(kept))).tolist():
+        alone, is_same = functools.partial(example, wrap=lambda x: x[()], k=k), False
         try:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")
-                one = leaves(theirs(*map(alone, args), **{name: alone(v) for name, v in options.items()}))
-                pairs = zip(map(alone, found), one, strict=True)
-                is_same = all([np.array_equal(np.isfinite(x), np.isfinite(y)) for x, y in pairs])
+                one = theirs(*[numbers(alone(x)) for x in args], **{n: numbers(alone(v)) for n, v in options.items()})
+                pairs = zip(map(np.isfinite, map(alone, found)), map(np.isfinite, leaves(one)), strict=True)
+                is_same = all(itertools.starmap(np.array_equal, pairs))
         except Exception:
             if layer is None:
                 raise
@@ -97,7 +93,7 @@ def check_errors(z: object, theirs: Any, args: Any, options: Any) -> None:
             layer.doubt("an error of SciPy's, or a result that is not finite,")
 
 
-def is_plain(x: Any) -> bool:
+def is_plain_batch(x: Any) -> bool:
     """Is it a batch of numbers, without nodes inside or around it?"""
     while hasattr(x, "inner"):
         x = x.inner
@@ -108,10 +104,11 @@ def are_finite(x: Any) -> Any:
     """Are the numbers in it finite? One answer for each example of a batch."""
     if isinstance(x, list):
         return functools.reduce(np.logical_and, map(are_finite, x), np.True_)
-    numbers, batch = innermost(x), getattr(value_of(x), "inner", None)
-    if type(numbers) is not np.ndarray or numbers.dtype.kind not in "fc":
+    found, batch = innermost(x), value_of(x)
+    if type(found) is not np.ndarray or found.dtype.kind not in "fc":
         return np.True_
-    return np.isfinite(numbers).all(tuple(range(type(value_of(batch)) is np.ndarray, numbers.ndim)))
+    is_mapped = getattr(batch, "mapped", False) and type(value_of(batch.inner)) is np.ndarray
+    return np.isfinite(found).all(tuple(range(is_mapped, found.ndim)))
 
 
 def numbers(x: Any) -> Any:
