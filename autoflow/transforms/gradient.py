@@ -112,7 +112,7 @@ class Gradients:
         del self._found[node]
         return g
 
-    def replace(self, node: NodeRole, g: Array) -> None:
+    def replace(self, node: Node, g: Array) -> None:
         """Replace the gradient of ``node``, by a clipped one, an average, or one from another process, for example.
 
         >>> import autoflow as af

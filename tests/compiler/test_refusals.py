@@ -465,7 +465,8 @@ OTHERS = functions("""
 """, "x, y", globals())  # fmt: skip
 
 
-@pytest.mark.parametrize("other", [None, "a", "", b"a", ..., outcome, float, np.str_("a")], ids=repr)
+@pytest.mark.parametrize("other", [None, "a", "", b"a", ..., outcome, float, np.str_("a")],
+                         ids=lambda x: getattr(x, "__name__", repr(x)))  # fmt: skip
 def test_what_is_not_a_number_gives_what_numpy_gives(other):
     for (text, f), x in itertools.product(OTHERS.items(), (X, X[0], np.float32(2.0), np.array(2), X > 0.0, X + 1j)):
         compiled = af.compile(lambda x, f=f: f(x, other), verify=False)
