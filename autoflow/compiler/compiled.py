@@ -369,9 +369,8 @@ def check_equal(eager: object, ours: object, name: str, accuracy: float = 1e-10,
             found, expected = f"{b.dtype} of shape {b.shape}", f"{a.dtype} of shape {a.shape}"
             raise CompileError(f"the compiled {name} returned {found}, eager code {expected}: {DIFFERS}")
         bound = accuracy * max(size_of_numbers(a), scale)
-        rounds = a.dtype.kind in "fc"
         is_equal = np.array_equal(a, b, equal_nan=a.dtype.kind in "fcmM")
-        if not (is_equal or (rounds and np.allclose(a, b, rtol=0, atol=bound, equal_nan=True))):
+        if not (is_equal or (a.dtype.kind in "fc" and np.allclose(a, b, rtol=0, atol=bound, equal_nan=True))):
             by = size_of_numbers(np.subtract(a, b, dtype=complex)) if a.dtype.kind in "fciub" else np.nan
             raise CompileError(
                 f"the compiled {name} and eager code disagree by {by:.3g} in a result of shape {a.shape}: {DIFFERS}"
