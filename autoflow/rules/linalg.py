@@ -217,9 +217,7 @@ def spell_subscripts(lists: Sequence[Any], n: int) -> str:
     return ",".join(terms[:n]) + ("->" + terms[n] if len(terms) > n else "")
 
 
-def einsum_x(
-    g: Array, k: int, xs_others: Sequence[Array], xs_shape: Any, letters: str, optimize: object, dtype: DTypeLike
-) -> Array:
+def einsum_x(g: Array, k: int, xs_others: Any, xs_shape: Any, letters: str, optimize: Any, dtype: DTypeLike) -> Array:
     """z[out] = Σ x₀[...] x₁[...] ..., so dL/dxₖ[own] = Σ g[out] · the others: an einsum again, out and own swapped.
 
     Three cases are corrected afterwards: a letter that only xₖ has (it was summed over: every

@@ -84,8 +84,11 @@ def add_spread(function: Any) -> None:
         ddof, keepdims = correction if is_given(correction) else ddof, is_given(keepdims) and bool(keepdims)
         quiet: Any = {"divide": "ignore", "invalid": "ignore"} if leaves_out else {}
         with np.errstate(**quiet):
-            d = as_dtype(x - mean, x.dtype) if leaves_out else x - mean  # in the memory of x, in NumPy's twins for NaN
-            z = average(squares(d, leaves_out), x.shape, axis, dtype, ddof, keepdims, used)
+            d = x - mean
+            if leaves_out and x.dtype.kind in "fc":  # NumPy writes it into a copy of x
+                d = as_dtype(d, x.dtype)
+            n = freedom(x.shape, axis, ddof, None, used)  # the mean may have more axes
+            z = average(squares(d, leaves_out), n, axis, dtype, keepdims, used)
         if leaves_out:
             z = without_freedom(z, used.sum(axis, keepdims=keepdims) <= ddof)
         if function.__name__.endswith("std"):  # where it is 0, so is the gradient
@@ -110,12 +113,9 @@ def without_freedom(z: Array, lost: Array) -> Array:
     return np.where(lost, np.nan, z)
 
 
-def average(
-    squares: Array, shape: Shape, axis: Axis, dtype: DTypeLike, ddof: object, keepdims: bool, where: object
-) -> Array:
-    """Σ / (n − ddof), in the dtype of the sum; ``shape`` is that of the numbers, which the mean may broadcast."""
+def average(squares: Array, n: Array, axis: Axis, dtype: DTypeLike, keepdims: bool, where: object) -> Array:
+    """Σ / n, in the dtype of the sum."""
     z = np.sum(squares, axis, keepdims=keepdims, **given_keywords(dtype=dtype, where=where))
-    n = freedom(shape, axis, ddof, None, where)
     z, dtype = z / (n if np.ndim(n) == 0 else np.reshape(n, z.shape)), z.dtype
     return as_dtype(z, dtype)
 

@@ -79,17 +79,6 @@ def test_an_element_may_be_a_function_of_all():
     assert_close(af.grad(written)(A), central(lambda ys: written(ys[0]), [A], 0), 1e-7, "elements")
 
 
-def test_out_is_a_write_as_well():
-    def softmax(x):
-        h = 1.0 * x
-        np.subtract(h, np.max(h, axis=1, keepdims=True), out=h)
-        np.exp(h, out=h)
-        np.divide(h, np.sqrt(np.sum(h * h)), out=h)
-        return np.sum(h[0] * h[1])
-
-    assert_close(af.grad(softmax)(A), central(lambda ys: softmax(ys[0]), [A], 0), 1e-7, "out=")
-
-
 @pytest.mark.parametrize("f", [np.max, np.min, np.nanmax, np.nanmin, np.ptp])
 def test_where_maxima_are_is_kept_whoever_writes(f):
     """An extreme keeps no values, so any write may follow. What else has read them still refuses."""
