@@ -18,9 +18,10 @@ import numpy as np
 
 from ..backends.registry import NODE_TYPES, AnyFunction, Values
 from ..base.numbering import CONSTANT, now
+from ..nodes import versions
 from ..nodes.nodes import Array, ConstantRole, NodeRole, OperationRole, new_record
 from ..nodes.records import Extras, Holder, Record, needs_grad
-from ..nodes.versions import COPY_BYTES, Changes, FreedArray, Note, view_link, writer_since
+from ..nodes.versions import Changes, FreedArray, Note, view_link, writer_since
 from ..program.callers import caller
 from ..rules import RULES
 from ..table.indexing import getitem, put_view, setitem
@@ -125,7 +126,7 @@ def save_overwritten_values(x: NodeRole, record: Record | None, parents: Sequenc
 
     record : the current one of x, which brings those of its bases up to date.
     """
-    root, own, is_part = x, record, getattr(x, "_view", None) is not None and x._value.nbytes > COPY_BYTES
+    root, own, is_part = x, record, getattr(x, "_view", None) is not None and x._value.nbytes > versions.COPY_BYTES
     while True:
         if record is not None:
             rescue_result(record, x, SMALL)
