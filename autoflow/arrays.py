@@ -273,11 +273,11 @@ class Autodiff:
 
 def _family(kind: Any) -> NodeTypes:
     """The family of an array type; CuPy's is made at its first use."""
-    found = registered_type(kind) if isinstance(kind, type) else None
-    if found is None:
+    cls = registered_type(kind) if isinstance(kind, type) else None
+    if cls is None:
         name = getattr(kind, "__name__", repr(kind))
         raise DataError(
             f"Autodiff takes a registered array type, not {name}: af.backends.register({name}, from_numpy=..., "
             f"to_numpy=...) first"
         )
-    return NODE_TYPES[found]
+    return NODE_TYPES[cls]

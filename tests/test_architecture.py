@@ -113,7 +113,7 @@ def named(node, package):
             above = package[: len(package) - node.level + 1] if node.level else []
             start = ".".join([*above, *([node.module] if node.module else [])])
             yield from (f"{start}.{alias.name}" for alias in node.names)
-        case ast.Call(func=ast.Name(id="later" | "found"), args=[ast.Constant(value=str() as text)]):
+        case ast.Call(func=ast.Name(id="later" | "by_name"), args=[ast.Constant(value=str() as text)]):
             yield f"autoflow.{lazy.CALLED[text]}"
         case ast.Call(args=[ast.Constant(value=str() as text), *_]) if "import_module" in ast.unparse(node.func):
             yield text

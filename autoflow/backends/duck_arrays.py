@@ -63,16 +63,16 @@ def map_leaves(x: Any, do: Callable[[Any], Any]) -> Any:
 
 def flat(x: Any) -> list[Any]:
     """The leaves of nested lists, tuples, dicts and slices, also of classes made from these."""
-    found, queue = [], [x]
+    leaves, queue = [], [x]
     for v in queue:
         kind = type(v)
         if not issubclass(kind, NESTED):  # isinstance would ask our arrays for their __class__
-            found.append(v)
+            leaves.append(v)
         elif kind is slice:
             queue += (v.start, v.stop, v.step)
         else:
             queue += v.values() if issubclass(kind, dict) else v
-    return found
+    return leaves
 
 
 def tuple_like(x: Any, parts: Iterable[Any]) -> Any:

@@ -63,7 +63,7 @@ def check_operation(node: NodeRole) -> None:
         text = f"{shapes(record)} in {record.rule.name}: every entry met every other. Is that meant?"
         frame = user_frame()
         warnings.warn_explicit(text, UserWarning, frame.f_code.co_filename, frame.f_lineno)
-    if (found := first_bad(node.value)) is None:
+    if (entry := first_bad(node.value)) is None:
         return
     names = []
     for operand, value in zip(record.operands, record.saved, strict=False):
@@ -71,7 +71,7 @@ def check_operation(node: NodeRole) -> None:
             names.append(getattr(operand, "node_name", None) or getattr(operand, "name", None) or "a plain operand")
     cause = f"{' and '.join(names)} already had such entries" if names else "its operands are finite"
     raise AnomalyError(
-        f"{record.node_name} became {found}; it is {record.rule.name} of shapes {shapes(record)}, "
+        f"{record.node_name} became {entry}; it is {record.rule.name} of shapes {shapes(record)}, "
         f"computed {line_of(record)}. Here {cause}."
     )
 
@@ -95,9 +95,9 @@ def wrap_open_record(open_record: OpenRecord) -> OpenRecord:
 
     def open_watched(pair: Pair) -> Opened:
         record, g = pair
-        if (found := first_bad(g)) is not None:
+        if (entry := first_bad(g)) is not None:
             raise AnomalyError(
-                f"the gradient of {record.node_name} became {found}: in the seed, or where contributions, each of "
+                f"the gradient of {record.node_name} became {entry}: in the seed, or where contributions, each of "
                 f"them finite, were added up. {record.node_name} was computed {line_of(record)}."
             )
         try:
@@ -105,9 +105,9 @@ def wrap_open_record(open_record: OpenRecord) -> OpenRecord:
         except Exception as error:
             add_line(error, record)
             raise
-        if (found := first_bad(g)) is not None:
+        if (entry := first_bad(g)) is not None:
             cause = "in a hook of it" if record.extra and record.extra.hooks else f"rounded to {record.dtype}"
-            raise AnomalyError(f"the gradient of {record.node_name} became {found}, {cause}")
+            raise AnomalyError(f"the gradient of {record.node_name} became {entry}, {cause}")
         return g, [vjp and wrap_vjp(vjp, record, k) for k, vjp in enumerate(vjps)], saved, kept
 
     return open_watched
@@ -124,16 +124,16 @@ def wrap_vjp(vjp: VJP, record: Record, k: int) -> VJP:
         except Exception as error:
             add_line(error, record)
             raise
-        if (found := first_bad(sent)) is not None:
-            raise _describe_sent(record, k, found)
+        if (entry := first_bad(sent)) is not None:
+            raise _describe_sent(record, k, entry)
         return sent
 
     return pulling
 
 
-def _describe_sent(record: Record, k: int, found: str) -> AnomalyError:
+def _describe_sent(record: Record, k: int, entry: str) -> AnomalyError:
     return AnomalyError(
-        f"{record.rule.name} sent {found} to {holder_name(record.parents[k])}, though the gradient of "
+        f"{record.rule.name} sent {entry} to {holder_name(record.parents[k])}, though the gradient of "
         f"{record.node_name} itself is finite. Shapes {shapes(record)}, computed {line_of(record)}."
     )
 
@@ -142,8 +142,8 @@ def check_sums(pairs: list[Pair]) -> None:
     """Check the gradients that a pass has brought to Variables: a sum of finite contributions may be infinite, or too
     large for their dtype."""
     for holder, g in pairs:
-        if isinstance(holder, VariableRole) and (found := first_bad(cast_gradient(g, value_of(holder).dtype))):
-            raise AnomalyError(f"the gradient of {holder.name} became {found}: in the seed, or when it was added up")
+        if isinstance(holder, VariableRole) and (entry := first_bad(cast_gradient(g, value_of(holder).dtype))):
+            raise AnomalyError(f"the gradient of {holder.name} became {entry}: in the seed, or when it was added up")
 
 
 def first_bad(x: Any) -> str | None:

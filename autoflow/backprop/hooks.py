@@ -51,11 +51,11 @@ class Handle:
 
 def leaf_hooks_of(variable: VariableRole) -> dict[str, dict[int, Hook]]:
     """The hooks of one Variable: "before" a pass adds to its ``grad``, and "after"."""
-    if not (found := hooks_of(variable)):
+    if not (hooks := hooks_of(variable)):
         key, table = id(variable), LEAF_HOOKS  # its name is gone when Python ends
-        found = {"before": {}, "after": {}}
-        LEAF_HOOKS[key] = ref(variable, lambda _: table.pop(key, None)), found
-    return found
+        hooks = {"before": {}, "after": {}}
+        LEAF_HOOKS[key] = ref(variable, lambda _: table.pop(key, None)), hooks
+    return hooks
 
 
 def register_hook(node: NodeRole, hook: Hook) -> Handle:

@@ -40,8 +40,8 @@ def _numpys_switch() -> tuple[ContextVar[object], object] | None:
     """
     context = copy_context()
     context.run(np.seterr, all="ignore")
-    found = [(v, value) for v, value in context.items() if v.name == "numpy.ufunc.extobj"]
-    return found[0] if found else None
+    settings = [(v, value) for v, value in context.items() if v.name == "numpy.ufunc.extobj"]
+    return settings[0] if settings else None
 
 
 SWITCH = _numpys_switch()

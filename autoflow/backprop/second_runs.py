@@ -109,12 +109,12 @@ def put_state(generator: Any, state: Any) -> None:
 class Globals:
     """The globals that code names, in the module that they are looked up in.
 
-    found : those that were there when the search met them.
+    old : those that were there when the search met them.
     """
 
     def __init__(self, scope: ByName, names: frozenset[str]) -> None:
         self.scope, self.names = scope, names
-        self.found = self.values()
+        self.old = self.values()
 
     def values(self) -> ByName:
         """Their present values."""
@@ -151,10 +151,10 @@ def reachable(*roots: object, referents_of: ByType | None = None, limit: int = L
     modules = [x for x in queue if type(x) is types.ModuleType and not is_foreign(x.__name__)]
     names = frozenset().union(*[names_in(f.__code__) for f in queue if type(f) is types.FunctionType and is_users(f)])
     known = {id(x.scope) for x in queue if type(x) is Globals and x.names >= names}
-    if not (found := [Globals(vars(x), names) for x in modules if id(vars(x)) not in known]):
+    if not (scopes := [Globals(vars(x), names) for x in modules if id(vars(x)) not in known]):
         return queue
-    values = [v for x in found for v in x.found.values() if referents_of[type(v)] is not constant and id(v) not in seen]
-    return reachable(*queue, *found, *values, referents_of=referents_of, limit=limit)
+    values = [v for x in scopes for v in x.old.values() if referents_of[type(v)] is not constant and id(v) not in seen]
+    return reachable(*queue, *scopes, *values, referents_of=referents_of, limit=limit)
 
 
 class ByType(dict[type, Any]):
@@ -234,12 +234,12 @@ def of_functions(always: bool) -> Referents:
     def find(x: Any) -> Iterable[object]:
         own = x.__dict__
         has_own = always or own or sets_attributes(x.__code__)
-        found = [x.__closure__, x.__defaults__, x.__kwdefaults__, own if has_own else None]
+        referents = [x.__closure__, x.__defaults__, x.__kwdefaults__, own if has_own else None]
         if is_users(x):
             for names in named_by(x):
-                found.append(names)
-                found += [v for v in names.found.values() if not isinstance(v, types.ModuleType)]
-        return found
+                referents.append(names)
+                referents += [v for v in names.old.values() if not isinstance(v, types.ModuleType)]
+        return referents
 
     return find
 
@@ -249,9 +249,9 @@ OF_FUNCTION = of_functions(True)
 
 def _of_cache(x: Any) -> Iterable[object]:
     """What an ``lru_cache`` holds, but not its own dict: that and a list in C cannot be put back."""
-    found = gc.get_referents(x)
-    own = [v for v in found if type(v) is dict and v is not x.__dict__][-1]
-    return [*own.values(), *[v for v in found if v is not own]]
+    referents = gc.get_referents(x)
+    own = [v for v in referents if type(v) is dict and v is not x.__dict__][-1]
+    return [*own.values(), *[v for v in referents if v is not own]]
 
 
 REFERENTS = ByType(referents_by_type)
@@ -287,16 +287,16 @@ def named_by(f: types.FunctionType) -> list[Globals]:
     """What a function may mean by its names: in its globals, and in the user's modules that it finds there, in its
     closure, among its defaults, by an import, or in another such module (``config.rng``)."""
     names = names_in(f.__code__)
-    found, seen = [Globals(f.__globals__, names)], {id(f.__globals__)}
+    scopes, seen = [Globals(f.__globals__, names)], {id(f.__globals__)}
     called = module_names(names, f.__globals__.get("__package__") or "")
-    queue = [*found[0].found.values(), *map(sys.modules.get, sorted(called & sys.modules.keys()))]
+    queue = [*scopes[0].old.values(), *map(sys.modules.get, sorted(called & sys.modules.keys()))]
     queue += *gc.get_referents(*f.__closure__ or ()), *(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()
     for x in queue:
         if issubclass(type(x), types.ModuleType) and id(vars(x)) not in seen and not is_foreign(x.__name__):
             seen.add(id(vars(x)))
-            found.append(Globals(vars(x), names))
-            queue += found[-1].found.values()
-    return found
+            scopes.append(Globals(vars(x), names))
+            queue += scopes[-1].old.values()
+    return scopes
 
 
 def codes_of(*roots: object) -> list[types.CodeType]:
@@ -429,18 +429,18 @@ class Fingerprint:
 
 def sources_and_made(roots: Iterable[Holder], start: int) -> tuple[list[Holder], list[Holder]]:
     """The Variables and records from before ``start`` from which ``roots`` were computed, and those made since."""
-    found, records = [], []
+    sources, records = [], []
     waiting = list(dict.fromkeys([root for root in roots if root is not None]))
     seen = set(waiting)
     for record in waiting:
         if record.number <= start:
-            found.append(record)
+            sources.append(record)
             continue
         records.append(record)
         fresh = {p: None for p in record.parents if p is not None and p not in seen}
         seen |= fresh.keys()
         waiting += fresh
-    return found, records
+    return sources, records
 
 
 def _kind(mark: Any) -> str:

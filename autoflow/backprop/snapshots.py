@@ -87,9 +87,9 @@ class Snapshot:
         self.notes: list[tuple[Lens, Any, Any]] = []  # how, where, what
         self.large: list[np.ndarray] = []
         self.iterators: list[tuple[Any, Any, list[Any]]] = []
-        found = second_runs.reachable(*second_runs.OWN, *roots)
-        self.left, self.is_whole = COPIED, len(found) < second_runs.LIMIT
-        for x in found:
+        objects = second_runs.reachable(*second_runs.OWN, *roots)
+        self.left, self.is_whole = COPIED, len(objects) < second_runs.LIMIT
+        for x in objects:
             if (note := NOTES[type(x)]) is not None:
                 note(self, x)
         if (decimal := sys.modules.get("decimal")) is not None:
@@ -422,7 +422,7 @@ def same_numbers(x: Array, state: Array) -> bool:
 
 
 # How these are noted, where that is quicker than to read them: of globals the search has done it.
-READ_ONCE: dict[type, Callable[[Any], Any]] = {dict: dict.copy, second_runs.Globals: operator.attrgetter("found")}
+READ_ONCE: dict[type, Callable[[Any], Any]] = {dict: dict.copy, second_runs.Globals: operator.attrgetter("old")}
 FLAG = Lens(versions.is_writeable, refill_flag, operator.is_)
 ARRAY = Lens(lambda x: x, refill_array, same_numbers)
 DICT = Lens(lambda x: dict(dict.items(x)), refill_mapping, same_objects)

@@ -45,17 +45,17 @@ class Trial(Snapshot):
     def __init__(self, f: object, *others: object) -> None:
         self.notes, self.large, self.iterators, self.kinds, self.is_whole = [], [], [], {}, True
         rest = [x for x in others if not is_end(x) or type(x) is np.bool_]
-        self.codes, words, found = look(f, *rest) if rest else look_again(f) or look(f)
-        found = [*found, *[x for x in others if type(x) is np.ndarray]] if others else found
+        self.codes, words, objects = look(f, *rest) if rest else look_again(f) or look(f)
+        objects = [*objects, *[x for x in others if type(x) is np.ndarray]] if others else objects
         self.hears_errors, self.identifies = not words.isdisjoint(HEARING), "is" in words
         self.asks_for_classes = not words.isdisjoint(ASKING)
         self.asked = "Ob" if self.identifies and words & TRUTHS else "O"
         self.left = sys.maxsize if not words.isdisjoint(COPYING) or others_run() else 0
         if "random" in words:
-            found = [*second_runs.OWN, *found]
+            objects = [*second_runs.OWN, *objects]
         elif "quiet" not in words and second_runs.memory_of(np.random.mtrand._rand._bit_generator) is not None:
             self.keep(NUMPYS_BITS, np.random.mtrand._rand)
-        for x in found:
+        for x in objects:
             if (note := NOTES[type(x)]) is not None:
                 note(self, x)
 
@@ -75,7 +75,7 @@ class Outlook(NamedTuple):
     codes: tuple[object, ...]  # see Trial
     words: frozenset[str]  # those that words_of finds, and those that texts and truth values are that they find; and
     # "quiet": no random numbers are drawn but where these words say so
-    found: list[Any]  # what there is to note
+    objects: list[Any]  # what there is to note
 
 
 def look(*roots: Any) -> Outlook:
@@ -94,7 +94,7 @@ def look(*roots: Any) -> Outlook:
             continue
         others.append(x)
         if kind is second_runs.Globals:
-            values += x.found.values()
+            values += x.old.values()
         elif kind in FUNCTIONS_IN_C or issubclass(kind, FunctionOfFunction):
             codes.append(x if kind in FUNCTIONS_IN_C else kind)
     words = frozenset().union(*[words_of(f.__code__) for f in functions if second_runs.is_users(f)])
@@ -126,12 +126,12 @@ def look_again(f: object) -> Outlook | None:
     for view in views:
         if not view.is_same(f if view is views[0] else view.function()):
             return None
-    found = []
+    objects = []
     for ref, shape in arrays:
         if (x := ref()) is None or x.shape != shape:  # None: another thread has just put another one there
             return None
-        found.append(x)
-    return Outlook(codes, words, found)
+        objects.append(x)
+    return Outlook(codes, words, objects)
 
 
 class View:
@@ -199,11 +199,11 @@ def referents_of_users(kind: type) -> second_runs.Referents:
     the user's, and attributes that functions might get."""
     if issubclass(kind, types.FunctionType):
         return OF_FUNCTION
-    found, (package, *room) = second_runs.referents_by_type(kind), str(kind.__module__).split(".")
+    referents, (package, *room) = second_runs.referents_by_type(kind), str(kind.__module__).split(".")
     is_users = package != "autoflow" or room[:1] in ([], ["nn"], ["optim"]) or issubclass(kind, FunctionOfFunction)
-    if not is_users and found not in (second_runs.constant, second_runs.nothing):
+    if not is_users and referents not in (second_runs.constant, second_runs.nothing):
         return lambda x: (getattr(x, "inner", None),)
-    return second_runs.nothing if kind is np.bool_ else found  # code may ask whether a number is this one
+    return second_runs.nothing if kind is np.bool_ else referents  # code may ask whether a number is this one
 
 
 OF_FUNCTION = second_runs.of_functions(False)
@@ -222,8 +222,8 @@ WORDS = HEARING | COPYING - {"except"} | TRUTHS | ASKING | {"random"}
 def words_of(code: types.CodeType) -> frozenset[str]:
     """Those of WORDS that code names, "is" if it compares by identity, and "except" if it catches exceptions."""
     texts = [x for c in code.co_consts for x in (c if type(c) is tuple else [c]) if type(x) is str]  # for getattr
-    found = WORDS & {*code.co_names, *code.co_varnames, *code.co_freevars, *texts}
+    words = WORDS & {*code.co_names, *code.co_varnames, *code.co_freevars, *texts}
     steps = code.co_code[::2]  # ``x is None`` does not count
     is_asked = steps.count(IS) > steps.count(bytes((CONST, IS))) or not BY_IDENTITY.isdisjoint(code.co_names)
-    found |= {*["except"] * bool(code.co_exceptiontable), *["is"] * is_asked}
-    return found.union(*[words_of(c) for c in code.co_consts if isinstance(c, types.CodeType)])
+    words |= {*["except"] * bool(code.co_exceptiontable), *["is"] * is_asked}
+    return words.union(*[words_of(c) for c in code.co_consts if isinstance(c, types.CodeType)])

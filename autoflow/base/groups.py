@@ -16,10 +16,10 @@ def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
     >>> grouped([("a", 1), ("b", 2), ("a", 3)])
     {'a': [1, 3], 'b': [2]}
     """
-    found: dict[K, list[V]] = {}
+    groups: dict[K, list[V]] = {}
     for key, value in pairs:
-        found.setdefault(key, []).append(value)
-    return found
+        groups.setdefault(key, []).append(value)
+    return groups
 
 
 def in_order(needs: Mapping[K, Iterable[K]], rank: Callable[[K], Any]) -> list[K]:
@@ -38,12 +38,12 @@ def in_order(needs: Mapping[K, Iterable[K]], rank: Callable[[K], Any]) -> list[K
     users = grouped([(x, key) for key, some in needs.items() for x in dict.fromkeys(some)])
     ready = [(rank(key), place[key], key) for key, n in waiting.items() if not n]
     heapq.heapify(ready)
-    found = []
+    order = []
     while ready:
         _, _, key = heapq.heappop(ready)
-        found.append(key)
+        order.append(key)
         for user in users.get(key, ()):
             waiting[user] -= 1
             if not waiting[user]:
                 heapq.heappush(ready, (rank(user), place[user], user))
-    return found
+    return order

@@ -90,11 +90,11 @@ def find_public(name: str) -> Any:
         raise no_attribute("autoflow", name)
     if not path:
         return import_module(f"autoflow.{name}")
-    found = getattr(import_module(f"autoflow.{path}"), name)
-    if not isinstance(found, ModuleType):
-        found.__module__ = "autoflow"
-    vars(sys.modules["autoflow"])[name] = found  # so Python does not ask again
-    return found
+    value = getattr(import_module(f"autoflow.{path}"), name)
+    if not isinstance(value, ModuleType):
+        value.__module__ = "autoflow"
+    vars(sys.modules["autoflow"])[name] = value  # so Python does not ask again
+    return value
 
 
 class Moved:

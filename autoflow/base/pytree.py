@@ -86,13 +86,13 @@ def tree_leaves(tree: object) -> list[Any]:
     """
     if type(tree) is not list and (isinstance(tree, np.ndarray) or not is_container(tree)):
         return [tree]
-    found: list[Any] = []
+    leaves: list[Any] = []
     for child in tree if isinstance(tree, (list, tuple)) else branches(tree):
         if isinstance(child, np.ndarray) or not is_container(child):
-            found.append(child)
+            leaves.append(child)
         else:
-            found += tree_leaves(child)
-    return found
+            leaves += tree_leaves(child)
+    return leaves
 
 
 def tree_paths(tree: object, start: str = "") -> list[str]:
@@ -113,13 +113,13 @@ def entries(tree: object) -> list[tuple[str, Any]]:
     >>> entries([(), {"w": 1.0}])
     [('', [(), {'w': 1.0}]), ('[0]', ()), ('[1]', {'w': 1.0}), ("['w']", 1.0)]
     """
-    found, entered = [("", tree)], set[int]()
-    for _, x in found:  # which grows
+    pairs, entered = [("", tree)], set[int]()
+    for _, x in pairs:  # which grows
         if is_container(x) and id(x) not in entered:
             entered.add(id(x))
             own, cache = getattr(x, "__dict__", {}).items(), functools.cached_property
-            found += children(x) + [(f".{k}", v) for k, v in own if not isinstance(getattr(type(x), k, None), cache)]
-    return found
+            pairs += children(x) + [(f".{k}", v) for k, v in own if not isinstance(getattr(type(x), k, None), cache)]
+    return pairs
 
 
 def watched(tree: object) -> Callable[[], bool]:

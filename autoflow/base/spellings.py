@@ -51,11 +51,11 @@ ATTRIBUTES = {
 def tables() -> dict[str, dict[str, str]]:
     """The sections of the table, with rows ``there = here``."""
     text = Path(__file__).with_name("spellings.txt").read_text(encoding="utf-8")
-    found = {}
+    sections = {}
     for section in text.split("\n\n"):
         head, *rows = section.splitlines()
-        found[head.strip("[]")] = {name: here for name, _, here in [row.partition(" = ") for row in rows]}
-    return found
+        sections[head.strip("[]")] = {name: here for name, _, here in [row.partition(" = ") for row in rows]}
+    return sections
 
 
 # What others have as methods of arrays, or in their module, and NumPy as a function.
@@ -118,9 +118,9 @@ def explain_error(error: BaseException) -> None:
     an AttributeError of a plain array, as ``x.grad.zero_()``, what to write for that name."""
     if isinstance(error, AttributeError) and isinstance(error.obj, (np.ndarray, np.generic)) and error.name in NODE:
         error.add_note(f"Here it is {of_node(error.name)}")
-    found = re.search(r"(\w+)(?:\.\w+)?\(\) got an unexpected keyword argument '(\w+)'", str(error))
+    match = re.search(r"(\w+)(?:\.\w+)?\(\) got an unexpected keyword argument '(\w+)'", str(error))
     ours = [name for section in ("", ".nn", ".optim") for name in dir(sys.modules.get(f"autoflow{section}"))]
-    if found and (found[1] in NUMPY or found[1] in ours) and (advice := advise(found[2])) and advice not in str(error):
+    if match and (match[1] in NUMPY or match[1] in ours) and (advice := advise(match[2])) and advice not in str(error):
         error.add_note(f"{advice[0].upper()}{advice[1:]}")
 
 

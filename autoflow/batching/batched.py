@@ -67,8 +67,8 @@ def whose_turn(*parts: object) -> tuple[Layer | MaybeNone, bool]:
             queue += (x.start, x.stop, x.step)
         elif issubclass(kind, NESTED):
             queue += flat(x)
-        elif (found := getattr(x, "batch_layer", None)) is not None and (found is layer or found.depth > depth):
-            layer, depth, has_nodes = found, found.depth, True
+        elif (own := getattr(x, "batch_layer", None)) is not None and (own is layer or own.depth > depth):
+            layer, depth, has_nodes = own, own.depth, True
     return layer, has_nodes
 
 

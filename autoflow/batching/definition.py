@@ -133,15 +133,15 @@ def run_loop(f: AnyFunction, batch: Any, options: ByName, out_axes: Axes) -> Any
     if any([z.keys() != named[0].keys() for z in named]):
         raise BatchError("the function returns other containers for some examples, so they cannot be stacked")
 
-    def stacked(found: list[Any], axis: int | None) -> Any:
-        found = [x if gradient_target(x) is not None else value_of(x) for x in found]
-        if axis is None or not all(map(is_stacked, found)):
-            if any([is_stacked(x) != is_stacked(found[0]) or not is_same(x, found[0]) for x in found]):
+    def stacked(column: list[Any], axis: int | None) -> Any:
+        column = [x if gradient_target(x) is not None else value_of(x) for x in column]
+        if axis is None or not all(map(is_stacked, column)):
+            if any([is_stacked(x) != is_stacked(column[0]) or not is_same(x, column[0]) for x in column]):
                 raise InputError(
                     "a result that is not stacked (a text, or with out_axes=None) differs between examples"
                 )
-            return np.copy(found[0]) if is_stacked(found[0]) else found[0]
-        kinds = [(np.shape(x), np.result_type(value_of(x))) for x in found]
+            return np.copy(column[0]) if is_stacked(column[0]) else column[0]
+        kinds = [(np.shape(x), np.result_type(value_of(x))) for x in column]
         k = next((k for k, kind in enumerate(kinds) if kind != kinds[0]), 0)
         if k:
             (shape, dtype), (other, another) = kinds[0], kinds[k]
@@ -150,7 +150,7 @@ def run_loop(f: AnyFunction, batch: Any, options: ByName, out_axes: Axes) -> Any
                 f"example {k}: they cannot be one array"
             )
         # NumPy writes beyond the shape of what it makes of several matrices.
-        return put_axis(axis, np.stack([x.A if isinstance(x, np.matrix) else x for x in found]))
+        return put_axis(axis, np.stack([x.A if isinstance(x, np.matrix) else x for x in column]))
 
     columns = [[z[name] for z in named] for name in named[0]]
     return pytree.tree_unflatten(first, map(stacked, columns, axes))
@@ -165,11 +165,11 @@ def put_axis(axis: int, z: Array) -> Array:
 
 def numbers_of(result: Any, axes: list[Any], size: int) -> Any:
     """For each example how many numbers in its results are finite and not 0. Other results count as one."""
-    found = np.zeros(size)
+    total = np.zeros(size)
     for z, axis in zip(map(value_of, pytree.tree_leaves(result)), axes, strict=True):
         counts = axis is not None and isinstance(z, np.ndarray) and z.dtype.kind in "biufc"
-        found += np.count_nonzero(np.moveaxis(np.isfinite(z) & (z != 0), axis, 0).reshape(size, -1), 1) if counts else 1
-    return found
+        total += np.count_nonzero(np.moveaxis(np.isfinite(z) & (z != 0), axis, 0).reshape(size, -1), 1) if counts else 1
+    return total
 
 
 def same_as_one(result: object, one: object, axes: list[int | None], k: int) -> bool:

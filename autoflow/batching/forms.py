@@ -173,14 +173,14 @@ def align(layer: Layer, arrays: Iterable[Array], cores: Sequence[int] | None = N
 
     cores : how many of each one's last axes belong to the function: only those before them broadcast.
     """
-    found = [open_layer(x, layer) for x in arrays]
-    if len(found) == 1:
-        return [found[0][0]], found[0][1]
-    loops = [ndim_of(x) - mapped for x, mapped in found]
+    pairs = [open_layer(x, layer) for x in arrays]
+    if len(pairs) == 1:
+        return [pairs[0][0]], pairs[0][1]
+    loops = [ndim_of(x) - mapped for x, mapped in pairs]
     if cores is not None:
         loops = [n - core for n, core in zip(loops, cores, strict=False)]
     most, mapped, aligned = max(loops), False, []
-    for (x, is_mapped), n in zip(found, loops, strict=True):
+    for (x, is_mapped), n in zip(pairs, loops, strict=True):
         mapped = mapped or is_mapped
         aligned.append(x.reshape((layer.size, *(1,) * (most - n), *x.shape[1:])) if is_mapped and n < most else x)
     return aligned, mapped
@@ -212,9 +212,9 @@ def derive(vjp: AnyFunction, name: str, g: Array, saved: Values) -> Any:
     layer, has_nodes = whose_turn(g, saved)
     if layer is None or has_nodes:  # a pass that is recorded: it would have to be, for each example
         return vjp(g, saved)
-    found = layer.attempt(vjp, g, saved)
-    if found is not NotImplemented:
-        return found
+    result = layer.attempt(vjp, g, saved)
+    if result is not NotImplemented:
+        return result
     announce_loop(f"the derivative of {name}", layer)
     return together([run_one(layer, k, vjp, (g, saved), {}) for k in range(layer.size)], layer, name)
 

@@ -74,11 +74,11 @@ def read(layer: Layer, x: Array, i: Any) -> Any:
     if not mapped:
         return wrap_batched(inner[i], layer, False, x)
     parts = i if type(i) is tuple else (i,)
-    found = inner[(slice(None), *parts)]
-    is_number = found.ndim == 1 and ... not in parts
+    item = inner[(slice(None), *parts)]
+    is_number = item.ndim == 1 and ... not in parts
     if is_number or x.is_number:  # no later write changes a number, nor what is read of it
-        found = found.copy()
-    return wrap_batched(found, layer, view_of=None if is_number else x)
+        item = item.copy()
+    return wrap_batched(item, layer, view_of=None if is_number else x)
 
 
 FORMS[getitem] = read

@@ -117,11 +117,11 @@ def einsum(layer: Layer, *operands: Any, out: object = None, optimize: Any = Fal
     arrays, call = arrays_and_subscripts(operands)
     letters = explicit(call, [np.ndim(x) for x in arrays])
     new = next(c for c in "zyxwvutsrqponmlkjihgfedcbaZYXWVUTSRQPONMLKJIHGFEDCBA" if c not in letters)  # or a doubt
-    found = [open_layer(x, layer) for x in arrays]
+    pairs = [open_layer(x, layer) for x in arrays]
     inputs, _, output = letters.partition("->")
-    terms = [new + term if m else term for term, (_, m) in zip(inputs.split(","), found, strict=True)]
+    terms = [new + term if m else term for term, (_, m) in zip(inputs.split(","), pairs, strict=True)]
     subscripts = ",".join(terms) + "->" + new + output
-    result = np.einsum(subscripts, *[x for x, _ in found], optimize=optimize, **options)
+    result = np.einsum(subscripts, *[x for x, _ in pairs], optimize=optimize, **options)
     return wrap_batched(result, layer, view_of=arrays[0] if len(arrays) == 1 else None)  # ij->ji is a view
 
 
@@ -138,12 +138,12 @@ IS_EITHER = np.linalg.eigvals(np.ones((1, 1))).dtype.kind == "f"  # from NumPy 2
 @batched(np.linalg.eig, np.linalg.eigvals, each=True)
 def eigenvalues(function: AnyFunction, layer: Layer, a: Array) -> Any:
     """Those of an example are complex only if one of them is; real and complex ones cannot share an array."""
-    found = of_stacks(function, (2,), layer, a)
-    w, is_mapped = open_layer(found[0] if function is np.linalg.eig else found, layer)
+    result = of_stacks(function, (2,), layer, a)
+    w, is_mapped = open_layer(result[0] if function is np.linalg.eig else result, layer)
     is_turned = IS_EITHER and is_mapped and w.dtype.kind == "c" != a.dtype.kind
     if is_turned and np.any(np.all(np.imag(value_of(w)).reshape((layer.size, -1)) == 0, axis=1)):
         layer.doubt("eigenvalues that are real for some examples and complex for others")
-    return found
+    return result
 
 
 @batched(np.linalg.solve)

@@ -177,8 +177,8 @@ class Calculator:
         """The known function whose name is nearest to an unknown one."""
         if name in OTHER_NAMES:
             return f"did you mean {OTHER_NAMES[name]}"
-        if found := difflib.get_close_matches(name, self.functions, 3, 0.65):
-            return f"did you mean {' or '.join(found)}"
+        if names := difflib.get_close_matches(name, self.functions, 3, 0.65):
+            return f"did you mean {' or '.join(names)}"
         if name in self.names:
             return f"for a product write {name} * (...)"
         return "there are exp, log, sin, cos, tanh, sqrt, sum, mean and others: --help lists them"
@@ -262,13 +262,13 @@ def literal(formula: ast.expr) -> Any:
 
 def nodes_of(root: Any) -> list[Any]:
     """Every node that ``root`` was computed from, and ``root``: leaves first, operands before results."""
-    found: dict[int, Any] = {}
+    nodes: dict[int, Any] = {}
     waiting = [root]
     while waiting:
-        if identity(node := waiting.pop()) not in found:
-            found[identity(node)] = node
+        if identity(node := waiting.pop()) not in nodes:
+            nodes[identity(node)] = node
             waiting += node.operands
-    return sorted(found.values(), key=lambda node: (node.grad_fn is not None, node.number))
+    return sorted(nodes.values(), key=lambda node: (node.grad_fn is not None, node.number))
 
 
 def identity(node: Any) -> int:

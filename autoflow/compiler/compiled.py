@@ -107,7 +107,7 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
             key = signature(args, options, leaves)
             with self.lock:
                 entry = self.look_up(key, args, options)
-                if entry is not None and (inside := entry.found_outside(arrays)) != entry.inside:
+                if entry is not None and (inside := entry.ids_outside(arrays)) != entry.inside:
                     key = (*key, inside)
                     entry = self.look_up(key, args, options, inside)
         except Exception as error:
@@ -156,8 +156,8 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
             if self.fallback:
                 return eager
             raise
-        found = [size_of_numbers(x) for x in pytree.tree_leaves(results) if has_dtype(x)]
-        if self.how["verify"] == "second" and entry.calls > 1 and (any(found) or not found or entry.calls > MANY):
+        sizes = [size_of_numbers(x) for x in pytree.tree_leaves(results) if has_dtype(x)]
+        if self.how["verify"] == "second" and entry.calls > 1 and (any(sizes) or not sizes or entry.calls > MANY):
             entry.unproved = False  # equal zeros would say little
         return results
 
@@ -296,17 +296,17 @@ class Entry:
             return ANOTHER
         if (self.aliases or len({*map(id, arrays)}) != len(arrays)) and aliases(arrays) != self.aliases:
             return ANOTHER
-        if not self.outside.isdisjoint(map(id, arrays)) and self.found_outside(arrays) != self.inside:
+        if not self.outside.isdisjoint(map(id, arrays)) and self.ids_outside(arrays) != self.inside:
             return ANOTHER
         if (modes() is not self.modes and key_of_modes() != self.switches) or not self.guards_hold():
             return ANOTHER
         return self.run(arrays)
 
-    def found_outside(self, arrays: list[Any]) -> tuple[int, ...]:
+    def ids_outside(self, arrays: list[Any]) -> tuple[int, ...]:
         """The ids of arguments that are also arrays from outside; 0 for the others; () if there are none. For
         ``x is W``."""
-        found = [id(x) if id(x) in self.outside else 0 for x in arrays]
-        return tuple(found) if any(found) else ()
+        ids = [id(x) if id(x) in self.outside else 0 for x in arrays]
+        return tuple(ids) if any(ids) else ()
 
     def is_due(self, verify: Any) -> bool:
         """Is this one of the calls that are compared with eager code?"""
@@ -366,8 +366,8 @@ def check_equal(eager: object, ours: object, name: str, accuracy: float = 1e-10,
             continue
         a = np.asarray(a)
         if a.shape != b.shape or a.dtype != b.dtype:
-            found, expected = f"{b.dtype} of shape {b.shape}", f"{a.dtype} of shape {a.shape}"
-            raise CompileError(f"the compiled {name} returned {found}, eager code {expected}: {DIFFERS}")
+            actual, expected = f"{b.dtype} of shape {b.shape}", f"{a.dtype} of shape {a.shape}"
+            raise CompileError(f"the compiled {name} returned {actual}, eager code {expected}: {DIFFERS}")
         bound = accuracy * max(size_of_numbers(a), scale)
         is_equal = np.array_equal(a, b, equal_nan=a.dtype.kind in "fcmM")
         if not (is_equal or (a.dtype.kind in "fc" and np.allclose(a, b, rtol=0, atol=bound, equal_nan=True))):

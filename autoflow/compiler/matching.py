@@ -188,8 +188,8 @@ def call_of(v: Value, operands: Sequence[Any]) -> tuple[Any, tuple[Any, ...], di
 def matcher(x: Any) -> Matcher | None:
     """A function that says whether something matches ``x``; None if it would have to look at all of it.
 
-    >>> fits, found = matcher(({"w": np.zeros(2)}, 3)), []
-    >>> fits(({"w": np.ones(2)}, 3), found), found
+    >>> fits, arrays = matcher(({"w": np.zeros(2)}, 3)), []
+    >>> fits(({"w": np.ones(2)}, 3), arrays), arrays
     (True, [array([1., 1.])])
     >>> fits(({"w": np.ones(2)}, 4), []), fits(({"w": np.ones(3)}, 3), [])
     (False, False)
@@ -197,7 +197,7 @@ def matcher(x: Any) -> Matcher | None:
     kind = type(x)
     if kind is ndarray:
         single = arrays_matcher(tuple, (x,))
-        return lambda y, found: single((y,), found)
+        return lambda y, arrays: single((y,), arrays)
     if kind in (tuple, list):
         if all([type(v) is ndarray for v in x]):
             return arrays_matcher(kind, x)
@@ -205,7 +205,7 @@ def matcher(x: Any) -> Matcher | None:
     if kind is dict:
         return dict_matcher(list(x), matcher([*x.values()]))
     if kind in (int, bool, str, type(None)) or (kind is float and x == x and x != 0):
-        return lambda y, found: type(y) is kind and y == x
+        return lambda y, arrays: type(y) is kind and y == x
     return None
 
 
@@ -214,13 +214,13 @@ def arrays_matcher(kind: Any, x: Sequence[Array]) -> Matcher:
     here."""
     specs, n = [(v.shape, v.dtype, v.strides) for v in x], len(x)
 
-    def fits(y: Any, found: list[Array]) -> bool:
+    def fits(y: Any, arrays: list[Array]) -> bool:
         if type(y) is not kind or len(y) != n:
             return False
         for v, (shape, dtype, strides) in zip(y, specs):  # noqa: B905 - equally long
             if type(v) is not ndarray or v.dtype is not dtype or v.shape != shape or v.strides != strides:
                 return False
-        found += y
+        arrays += y
         return True
 
     return fits
@@ -232,9 +232,9 @@ def sequence_matcher(kind: Any, parts: list[Matcher | None]) -> Matcher | None:
     if len(matchers) < len(parts):
         return None
 
-    def fits(y: Any, found: list[Array]) -> bool:
+    def fits(y: Any, arrays: list[Array]) -> bool:
         return (
-            type(y) is kind and len(y) == len(matchers) and all([part(v, found) for part, v in zip(matchers, y)])  # noqa: B905 - equally long
+            type(y) is kind and len(y) == len(matchers) and all([part(v, arrays) for part, v in zip(matchers, y)])  # noqa: B905 - equally long
         )
 
     return fits
@@ -245,12 +245,12 @@ def dict_matcher(keys: list[Any], inside: Matcher | None) -> Matcher | None:
     if inside is None or any([type(key) is not str for key in keys]):
         return None
 
-    def fits(y: Any, found: list[Array]) -> bool:
+    def fits(y: Any, arrays: list[Array]) -> bool:
         if type(y) is not dict or len(y) != len(keys):
             return False
         if not all(map(is_, y, keys)) and ([*y] != keys or any([type(key) is not str for key in y])):
             return False
-        return inside([*y.values()], found)
+        return inside([*y.values()], arrays)
 
     return fits
 

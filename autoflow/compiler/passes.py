@@ -156,15 +156,15 @@ class Joiner:
                 others = tuple([None if x in place else x for x in v.args])
                 if len(rows) == 1 and all([x is None or not x.args for x in others]):
                     calls.setdefault((v.function, others), {})[rows[0]] = v
-        for (function, others), found in calls.items():
-            if len(found) < max(FEW, len(values) / 2) or waits_for(values, set(found.values())):
+        for (function, others), group in calls.items():
+            if len(group) < max(FEW, len(values) / 2) or waits_for(values, set(group.values())):
                 continue
             args = tuple([whole if x is None else x for x in others])
-            first = min([v.number for v in found.values()])
+            first = min([v.number for v in group.values()])
             result = new_value(UFUNC, function, args, (), whole.shape, first, whole.dtype)
-            rows_of_result = {k: part_of(result, k, v.shape) for k, v in found.items()}
-            self.new.update({v: rows_of_result[k] for k, v in found.items()})
-            self.rows_at_once(result, tuple([found.get(k, whole) for k in range(len(values))]))
+            rows_of_result = {k: part_of(result, k, v.shape) for k, v in group.items()}
+            self.new.update({v: rows_of_result[k] for k, v in group.items()})
+            self.rows_at_once(result, tuple([group.get(k, whole) for k in range(len(values))]))
 
 
 def count_uses(order: list[Value], wanted: list[Value]) -> Counter[Value]:

@@ -90,16 +90,16 @@ class Program:
         if len(args) == 2 and args[0].number > args[1].number and commutes(function, *args):
             args = args[1], args[0]
         key = function, *map(number_of, args)
-        found = self.made.get(key)
-        if found is None:
+        value = self.made.get(key)
+        if value is None:
             sample = function(*map(sample_of, args))
-            found = simpler(self, function, args, sample)
-            if found is None:
+            value = simpler(self, function, args, sample)
+            if value is None:
                 if any(map(order_of, args)):  # NumPy chooses the order of the result by all operands
                     args = tuple(map(self.in_memory, args))
-                found = self.add(Value(UFUNC, function, args, (), sample))
-            self.made[key] = found
-        return found
+                value = self.add(Value(UFUNC, function, args, (), sample))
+            self.made[key] = value
+        return value
 
     def reduce(self, function: np.ufunc, x: Value, axis: Axis, keepdims: bool) -> Value:
         """``function.reduce(x, axis, keepdims=keepdims)``; ``axis``: None, or a number, or several."""
@@ -110,8 +110,8 @@ class Program:
         where = None if len(axes) == len(x.shape) else axes[0] if len(axes) == 1 else axes
         sample = function.reduce(x.sample, where, keepdims=keepdims)
         value = Value(REDUCE, function, (x,), (where, keepdims), sample)
-        found = self.made[key] = self.constant(sample) if x.kind == CONSTANT else self.add(value)
-        return found
+        result = self.made[key] = self.constant(sample) if x.kind == CONSTANT else self.add(value)
+        return result
 
     def product(self, x: Value, y: Value) -> Value:
         """``x @ y`` of matrices."""
@@ -207,10 +207,10 @@ class Program:
 
     def rewrite(self, new: dict[Value, Value]) -> None:
         """Replace each v with ``new[v]``; none of them, if two calls would wait for each other."""
-        found = rebuild_outputs([*self.outputs, *self.checks], new)
-        if found is not None:
+        values = rebuild_outputs([*self.outputs, *self.checks], new)
+        if values is not None:
             n = len(self.outputs)
-            self.outputs, self.checks = found[:n], found[n:]
+            self.outputs, self.checks = values[:n], values[n:]
 
     def forget_samples(self) -> None:
         """The recording is over: release its arrays, except those that are part of the program."""
@@ -340,9 +340,9 @@ def simpler(p: Program, f: np.ufunc, args: tuple[Value, ...], sample: Array) -> 
         return p.constant(sample)
     if VIEW in kinds and (spread := tuple(map(unspread, args))) != args:
         value = p.ufunc(f, spread)
-        found = value if value.shape == sample.shape else p.broadcast(value, sample.shape, sample)
-        if found is not value or same_kind(found, sample):
-            return found
+        result = value if value.shape == sample.shape else p.broadcast(value, sample.shape, sample)
+        if result is not value or same_kind(result, sample):
+            return result
     if f not in RULES or sample.dtype.kind != "f" or not {*map(dtype_of, args)} <= {sample.dtype, None}:
         return None
     with np.errstate(all="ignore"):  # the call itself has reported all

@@ -72,10 +72,10 @@ class Coverage:
         """Note a state of the line of a record, or of what cut a history; returns the line."""
         place = getattr(x, "place", None) or getattr(x, "code", None)
         code = getattr(place, "code", place)
-        found = find(code, x.last) if code is not None else None
-        if found is None:
+        expr = find(code, x.last) if code is not None else None
+        if expr is None:
             return None
-        key = found.place.file, found.line
+        key = expr.place.file, expr.line
         self.lines.setdefault(key, {}).setdefault(state, set()).add((id(code), x.last, operand))
         return key
 
@@ -130,9 +130,9 @@ class Coverage:
 
     def states(self, key: Key) -> list[str]:
         """The states of a line; the first is shown. It is zero if an operand there has never received anything."""
-        found = self.lines.get(key, {})
-        dry = found.get("zero", set()) - found.get("flows", set())
-        return [state for state in STATES if state in found and (dry or state != "zero")]
+        by_state = self.lines.get(key, {})
+        dry = by_state.get("zero", set()) - by_state.get("flows", set())
+        return [state for state in STATES if state in by_state and (dry or state != "zero")]
 
     def state(self, key: Key) -> str:
         """The state shown for a line; empty if nothing was computed there."""

@@ -99,12 +99,12 @@ def no_history(node: object, last: Record | None = None, codes: Sequence[CodeTyp
         name = getattr(node, "_name", None) or "the result"
         return Finding("no history", f"no gradient flows to {name}: {explain(node) or 'it is a Constant'}")
     what = f"the result is not a node but {type(node).__name__}" if node is not None else "backward() starts at a leaf"
-    found = expression_of(last)
+    expr = expression_of(last)
     frames = {getattr(x, "f_code", x): x for x in codes}
-    first = code_of(last) if found and last is not None else None
+    first = code_of(last) if expr and last is not None else None
     cause = taken_by(*{first: frames.get(first, first), **frames}.values())
     text = f"{what}: {cause or (NO_NODE if last is None and codes else LEFT)}"
-    return Finding("no history", text, "", found.place if found and not cause else None)
+    return Finding("no history", text, "", expr.place if expr and not cause else None)
 
 
 def unreached(chart: Chart, wanted: Sequence[Any], used: Container[int] = (), *codes: CodeType) -> Iterator[Finding]:
@@ -142,18 +142,18 @@ def bad_value(chart: Chart, r: Record) -> Finding:
     index = tuple(map(int, np.argwhere(~np.isfinite(value))[0]))
     operands = [entry(chart, r, k, index) for k in range(len(r.parents))]
     text = f"{r.rule.name} of {' and '.join([x for x in operands if x])} is {value[index]}"
-    advice, found = ADVICE.get(r.rule.name, ""), value[index]
-    base = value_of_saved(r, 0) if r.rule.name == "power" and np.isinf(found) else None
+    advice, number = ADVICE.get(r.rule.name, ""), value[index]
+    base = value_of_saved(r, 0) if r.rule.name == "power" and np.isinf(number) else None
     if base is not None and np.all(base):
         advice = SMALLER
-    overflow = bool(np.isinf(found)) and advice in ("", SMALLER)
+    overflow = bool(np.isinf(number)) and advice in ("", SMALLER)
     if r.dtype == np.float16:
         advice = f"{r.dtype} ends at {np.finfo(r.dtype).max:.3g}: compute in a wider dtype"
     for k in range(len(r.parents)):
         if (operand := value_of_saved(r, k)) is not None and (wrong := first_bad(operand)):
             text, advice, overflow = f"{chart.operand(r, k)} is already {wrong}, before {r.rule.name}", "", False
-            found = np.ravel(operand)[~np.isfinite(np.ravel(operand))][0]
-    kind = "nan value" if np.isnan(found) else "infinite value"
+            number = np.ravel(operand)[~np.isfinite(np.ravel(operand))][0]
+    kind = "nan value" if np.isnan(number) else "infinite value"
     return chart.finding(kind, r, text, advice, index=list(index), overflow=overflow)
 
 
@@ -299,13 +299,13 @@ def examine_likeness(chart: Chart) -> Iterator[Finding]:
 def examine_layers(chart: Chart) -> Iterator[Finding]:
     """Two linear layers with only a bias between them, and no bottleneck: they are one."""
     uses = Counter([id(p) for r in chart.records for p in r.parents])
-    found = {id(r): (x, units) for r, _, x, units in layers(chart)}
+    weights = {id(r): (x, units) for r, _, x, units in layers(chart)}
     for r, k, x, units in layers(chart):
         if (biased := through(r.parents[1 - k])) is None or biased.rule.name != "add":
             continue
-        below = next((p for p in biased.parents if id(p) in found), None)
+        below = next((p for p in biased.parents if id(p) in weights), None)
         if below is not None and uses[id(biased)] == uses[id(below)] == 1:
-            first, own = found[id(below)]
+            first, own = weights[id(below)]
             width, inputs = first.shape[own], first.shape[-1 - own]
             is_apart = any([id(x) in p.sums and id(first) not in p.sums for p in chart.others])  # another network's
             is_narrow = width < min(inputs, x.shape[units])
@@ -375,8 +375,8 @@ def examine_scores(chart: Chart) -> Iterator[Finding]:
 def lowered_targets(chart: Chart) -> Iterator[Finding]:
     """The logarithms of probabilities of targets or data, added up without a minus, for steps that go down their
     gradient. With weights, such as costs, it may be meant, and so if the probabilities of others have a minus."""
-    found = [(flow.came.sign, is_bare) for flow, is_bare in chart.terms() if is_likelihood(chart, flow.record)]
-    if any([is_bare for _, is_bare in found]) and all([sign > 0 for sign, _ in found]):
+    pairs = [(flow.came.sign, is_bare) for flow, is_bare in chart.terms() if is_likelihood(chart, flow.record)]
+    if any([is_bare for _, is_bare in pairs]) and all([sign > 0 for sign, _ in pairs]):
         text = "steps lower the probabilities of the targets, whose logarithms have no minus"
         yield chart.finding("uphill", chart.start, text, "Go down the negative")
 
@@ -384,12 +384,12 @@ def lowered_targets(chart: Chart) -> Iterator[Finding]:
 def is_likelihood(chart: Chart, r: Record) -> bool:
     """The logarithm of probabilities of targets, which an index or a mask chooses, or ``norm.logpdf(y, mean)`` of plain
     data y?"""
-    found = chart.program.expression(r)
-    if found is not None and found.is_call and found.called in ("logpdf", "logpmf") and chart.program.text(r):
+    expr = chart.program.expression(r)
+    if expr is not None and expr.is_call and expr.called in ("logpdf", "logpmf") and chart.program.text(r):
         inside = [x for x in chart.records if x.place is r.place and x.last == r.last]
         sources = {id(p): p for x in inside for p in x.parents if p is not None}
         names = {chart.name(p).rstrip("₀₁₂₃₄₅₆₇₈₉") for key, p in sources.items() if key not in map(id, inside)}
-        return bool(found.node.args) and names.isdisjoint(map(written, paths_in(found.node.args[0])))
+        return bool(expr.node.args) and names.isdisjoint(map(written, paths_in(expr.node.args[0])))
     x: Record | None = r
     way = list[str]()
     while x is not None and (x.rule.name in ("log", *CHOICES) or any([is_mask(x, v) for v in x.saved])):
@@ -405,8 +405,8 @@ def is_likelihood(chart: Chart, r: Record) -> bool:
 def examine_losses(chart: Chart) -> Iterator[Finding]:
     """The arguments of losses: probabilities where they take logarithms, predictions in place of targets."""
     pairs = [(chart.program.expression(r), r) for r in chart.records]
-    for found, group in grouped([(found, r) for found, r in pairs if found is not None and found.is_call]).items():
-        who = found.function.rpartition(".")[2]
+    for expr, group in grouped([(expr, r) for expr, r in pairs if expr is not None and expr.is_call]).items():
+        who = expr.function.rpartition(".")[2]
         inside = set(map(id, group))
         sources = {id(p): p for r in group for p in r.parents if p is not None and id(p) not in inside}
         if who == "binary_cross_entropy" and all([r.rule.name != "bounded_log" for r in group]):

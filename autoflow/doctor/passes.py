@@ -118,8 +118,8 @@ class Chart:
     def name(self, x: Any) -> str:
         """The name of a record or a leaf."""
         own = getattr(x, "_name", None)
-        found = own or self.program.name(x) or (self.program.text(x) if isinstance(x, Record) else None)
-        return str(found or (x.node_name if isinstance(x, Record) else x.name))
+        name = own or self.program.name(x) or (self.program.text(x) if isinstance(x, Record) else None)
+        return str(name or (x.node_name if isinstance(x, Record) else x.name))
 
     def called(self, x: Record) -> tuple[str, str]:
         """The name of a record, and of the function that returned it, as the program calls it. Empty if none."""

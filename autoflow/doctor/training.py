@@ -276,8 +276,8 @@ def diagnose_result(turn: Turn, step: Callable[[], Any], roots: tuple[Any, ...])
     """Diagnose the result of a function that runs no backward pass."""
     nodes = [x for x in tree_leaves(turn.result) if gradient_target(x) is not None]
     if nodes:
-        found = diagnose_node(nodes[0])
-        return diagnosis([*found, *(() if "lost" in found.kinds else read_past(step, roots))], found.examined)
+        findings = diagnose_node(nodes[0])
+        return diagnosis([*findings, *(() if "lost" in findings.kinds else read_past(step, roots))], findings.examined)
     leaves = [] if turn.last is not None else [x for x in reachable(*roots) if isinstance(x, VariableRole)]
     if any([writer_since(value_of(x), turn.since) for x in leaves]):
         return diagnosis([], "Examined: no operation was recorded, and Variables were changed.")  # as by evolution
@@ -489,8 +489,8 @@ def unmoved(turns: list[Turn], used: list[Any], roots: tuple[Any, ...]) -> Itera
 def made_in_each_run(turn: Turn) -> Iterator[Finding]:
     """Parameters that are made in each run and get gradients: layers, and Variables that are dropped after a step."""
     for x, events in [(h.x, h.letters) for h in turn.histories.values() if h.x.number > turn.since]:
-        found = expression_of(x)
-        is_layer = found is not None and found.is_call and found.called[:1].isupper() and found.called != "Variable"
+        expr = expression_of(x)
+        is_layer = expr is not None and expr.is_call and expr.called[:1].isupper() and expr.called != "Variable"
         if (is_layer and id(x) not in turn.steps) or re.fullmatch("Z*BC*S?W", events):
             text = f"{x.name} is made in each step, so what it has learned is lost"
             yield Finding("made anew", text, ONCE, place_of(x))
@@ -557,8 +557,8 @@ def is_loss(chart: Chart, x: Record, sign: float) -> bool:
 def is_unnamed(chart: Chart, x: Any) -> bool:
     """Has a record no name that tells what it is for? It is in an expression whose ``backward()`` is called, or in a
     function of one or two letters, or returned by one."""
-    found, (name, function) = chart.program.expression(x) if isinstance(x, Record) else None, chart.called(x)
-    around = [getattr(p, "attr", "") for p in parents_of(found.node, found.source)] if found is not None else []
+    expr, (name, function) = chart.program.expression(x) if isinstance(x, Record) else None, chart.called(x)
+    around = [getattr(p, "attr", "") for p in parents_of(expr.node, expr.source)] if expr is not None else []
     is_ours = function and function.rpartition(".")[2] != x.rule.name
     is_untelling = UNTELLING.fullmatch(function if is_ours else getattr(code_of(x), "co_name", ""))
     return not name and (is_untelling is not None or ("backward" in around and not is_ours))
@@ -649,7 +649,7 @@ def directions(turns: list[Turn], chart: Chart) -> Iterator[Finding]:
 def grown_by_decay(turns: list[Turn]) -> Iterator[Finding]:
     """Steps that are, in all runs, the same multiples of the gradient and of the Variable itself: upwards, a decay with
     the wrong sign, or beyond its negative, a decay that makes it grow."""
-    found = {}
+    shares = {}
     for key, x in [(k, x) for k, x in turns[0].variables.items() if x.size > 2 and x.dtype.kind == "f"]:
         if all([key in t.steps and key in t.sums for t in turns]):
             rows = [[np.ravel(a) for a in (t.steps[key], t.sums[key], t.before[key][0])] for t in turns]
@@ -658,14 +658,14 @@ def grown_by_decay(turns: list[Turn]) -> Iterator[Finding]:
                 a, b = np.linalg.lstsq(np.stack([g, w], axis=1), s, rcond=None)[0]
                 is_sum = np.allclose(a * g + b * w, s, rtol=1e-6, atol=1e-9 * Size.of(s).rms)
                 if is_sum and a < 0 and b * Size.of(w).rms > 1e-6 * Size.of(s).rms:
-                    found[x] = -b / a
+                    shares[x] = -b / a
                 elif is_sum and b < -2:
                     text = f"each step takes {x.name} away {-b:.3g} times, so it grows from sign to sign"
                     advice = "Lower the weight decay: times the learning rate it must stay below 1"
                     yield Finding("learning rate", text, advice, place_of(x))
                     return
-    for x, share in [*found.items()][:1]:
-        text = f"steps add multiples of {', '.join([x.name for x in found])} to the same: a decay of the wrong sign"
+    for x, share in [*shares.items()][:1]:
+        text = f"steps add multiples of {', '.join([x.name for x in shares])} to the same: a decay of the wrong sign"
         yield Finding("uphill", text, f"Go down {x.name}.grad + {share:.3g} * {x.name}.value", place_of(x))
 
 

@@ -196,12 +196,12 @@ def parameters_of(function: AnyFunction, names: tuple[str, ...], derivatives: By
     if names:
         return [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in names]
     try:
-        found = list(inspect.signature(function).parameters.values())
+        parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
         raise TypeError(f"the arguments of {function.__name__} are not known: give arguments=('x', ...)") from None
-    if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in found):
+    if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
         raise TypeError(f"{function.__name__} takes *args or **options: give arguments=('x', ...), all that are used")
-    return found
+    return parameters
 
 
 class OwnRule(Rule):

@@ -158,13 +158,13 @@ class Application:
         for i, k in enumerate(self.places):  # an argument that forward returns moves with arguments and results
             results.insert(0 if ctx.needs_input_grad[k] else len(results), (plain[k], RecordPlace(False, i)))
         self.changed: list[str] = []  # attributes in which there are places
-        found: list[RecordPlace] = []
+        record_places: list[RecordPlace] = []
 
         def keep(x: Any, holders: int) -> Any:
             """The place of an argument or a result; a copy of an array in their memory, or of a buffer that others than
             these ``holders`` have, and may fill again."""
             if place := next((place for y, place in results if y is x), None):
-                found.append(place)
+                record_places.append(place)
                 return place
             if type(x) not in NODE_TYPES or any([x is c for c in ctx._constants]):
                 return x
@@ -178,8 +178,8 @@ class Application:
             if any([x is not y for x, y in zip(leaves, copies, strict=True)]):
                 setattr(ctx, name, pytree.tree_unflatten(getattr(ctx, name), copies))
                 self.changed.append(name)
-        self.operands = sorted({place.k for place in found if not place.is_result})
-        self.outs = sorted({place.k for place in found if place.is_result})
+        self.operands = sorted({place.k for place in record_places if not place.is_result})
+        self.outs = sorted({place.k for place in record_places if place.is_result})
         needs = ctx.needs_input_grad
         self.constants = [*ctx._constants, *[x for x, needed in zip(plain, needs, strict=True) if not needed]]
 

@@ -197,8 +197,8 @@ def make_shadowed(x: Any) -> Any:
 
 def is_made_from(record: Holder, source: Holder) -> bool:
     """Does this record depend on that one? (Older records cannot.)"""
-    newer = () if record is None else ancestors(record, lambda found: found.number > source.number)
-    return any(found is source for found in newer)
+    newer = () if record is None else ancestors(record, lambda r: r.number > source.number)
+    return any(r is source for r in newer)
 
 
 def call_on_numbers(f: AnyFunction, args: Sequence[Any], options: ByName) -> Any:

@@ -81,7 +81,7 @@ def register_operation(name: str, function: Any = None, *, replace: bool = False
 
 
 def __getattr__(name: str) -> Callable[..., Node]:
-    found = _REGISTERED.get(name) or (None if name.startswith("_") else _built_in(name))
-    if found is None:
+    operation = _REGISTERED.get(name) or (None if name.startswith("_") else _built_in(name))
+    if operation is None:
         raise AttributeError(f"af.ops has no {name!r}: register_operation({name!r}, function) would make it")
-    return found
+    return operation

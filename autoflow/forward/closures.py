@@ -62,11 +62,11 @@ def is_anothers(function: Any, kinds: Any, operands: Values, writes: bool, hook:
     (``x *= quantity``): another class's result is not written into x.
     """
     others = [kind for kind in kinds if kind is not np.ndarray and not issubclass(kind, NodeRole)]
-    found = [kind for kind in others if has_own_hook(kind, hook)]
-    if not found or not (function in RULES or function in COMPOSED):
+    classes = [kind for kind in others if has_own_hook(kind, hook)]
+    if not classes or not (function in RULES or function in COMPOSED):
         return False
     loses = modes().recording and has_gradient(operands)
-    for kind in found:
+    for kind in classes:
         if getattr(kind, hook) is not None and (writes or (loses and kept_in(kind) is None)):
             raise not_kept(kind, public_name(function), writes)
     return True

@@ -254,10 +254,10 @@ def on_numbers(call: AnyFunction, args: Values, options: ByName) -> Any:
     are computed from the memory of nodes, so that code that goes on computing with them is found like code that reads
     the memory."""
     if modes().shadow:
-        found = call(*value_of(args), **{k: value_of(v) for k, v in options.items()})
-        parts = found if isinstance(found, (tuple, list)) else (found,)
-        if not any([has_floats(x) for x in parts]) and (call not in SHARING or found):
-            return found
+        result = call(*value_of(args), **{k: value_of(v) for k, v in options.items()})
+        parts = result if isinstance(result, (tuple, list)) else (result,)
+        if not any([has_floats(x) for x in parts]) and (call not in SHARING or result):
+            return result
     return call(*memory_of(args), **{k: memory_of(v) for k, v in options.items()})
 
 

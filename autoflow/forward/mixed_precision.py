@@ -215,9 +215,9 @@ class GradScaler:
 
     def _plan_unscaling(self, optimizer: Optimizer) -> tuple[bool, Changes]:
         """Whether the gradients are finite, and the changes that divide them by the scale."""
-        found = [p for p in optimizer.parameters if p.grad is not None]
-        gradients = [value_of(p.grad) for p in found]
+        holders = [p for p in optimizer.parameters if p.grad is not None]
+        gradients = [value_of(p.grad) for p in holders]
         wide = [g.astype(np.float32) if g.dtype == HALF else g for g in gradients]
         grads = [cast_gradient(x / self.factor, g.dtype) for x, g in zip(wide, gradients, strict=True)]
         finite = all([bool(np.isfinite(g).all()) for g in grads])
-        return finite, plan_grads(found, grads if finite else [np.zeros_like(g) for g in grads])
+        return finite, plan_grads(holders, grads if finite else [np.zeros_like(g) for g in grads])

@@ -44,10 +44,10 @@ def add_note(error: BaseException, function: Any, inputs: Iterable[Any], options
         error.add_note(note)
 
 
-def describe_shapes(function: AnyFunction, found: Named, options: Sequence[Any]) -> str:
+def describe_shapes(function: AnyFunction, operands: Named, options: Sequence[Any]) -> str:
     """The operands, and the shapes that they would need."""
-    shapes = ", ".join([f"{name} has shape {shape}" for name, shape in found[:MOST]])
-    rule = (RULES_IN_WORDS.get(function) or of_elements(function))(found, options) if found else ""
+    shapes = ", ".join([f"{name} has shape {shape}" for name, shape in operands[:MOST]])
+    rule = (RULES_IN_WORDS.get(function) or of_elements(function))(operands, options) if operands else ""
     return f"{shapes}{': ' * bool(rule)}{rule}"
 
 
@@ -69,10 +69,10 @@ def named_shapes(function: AnyFunction, inputs: Sequence[object]) -> Named:
 def written_operands(function: AnyFunction, count: int) -> list[str | None]:
     """The expressions of the operands in the user's program, if its call of ``function`` shows as many."""
     place, last = enter(sys._getframe(1))
-    found = find(place.code if type(place) is Activation else place, last) if place is not None else None
-    if found is None or len(found.operands()) != count or not is_of(found, getattr(function, "__name__", "")):
+    expr = find(place.code if type(place) is Activation else place, last) if place is not None else None
+    if expr is None or len(expr.operands()) != count or not is_of(expr, getattr(function, "__name__", "")):
         return [None] * count
-    return [found.operand_text(slot) for slot in range(count)]
+    return [expr.operand_text(slot) for slot in range(count)]
 
 
 def given_name(x: object) -> str | None:
@@ -84,11 +84,11 @@ def given_name(x: object) -> str | None:
 # -- what the shapes would have to be, by function ---------------------------------------------------------------------
 
 
-def of_products(found: Named, options: Sequence[Any]) -> str:
+def of_products(operands: Named, options: Sequence[Any]) -> str:
     """``(n, k) @ (k, m) needs 4 == 3``, and which of the obvious changes fits."""
-    if len(found) != 2:
+    if len(operands) != 2:
         return ""
-    (x, a), (y, b) = found
+    (x, a), (y, b) = operands
     if not a or not b:
         return "a number is multiplied by *, not by @"
     n, m = a[-1], b[-2] if len(b) > 1 else b[0]
@@ -101,21 +101,21 @@ def of_products(found: Named, options: Sequence[Any]) -> str:
     return f"(n, k) @ (k, m) needs {n} == {m}{what}"
 
 
-def of_broadcasting(found: Named, options: Sequence[Any]) -> str:
+def of_broadcasting(operands: Named, options: Sequence[Any]) -> str:
     """The first axis from the right that does not fit, and where an axis of length 1 would help."""
-    shapes = [shape for _, shape in found]
+    shapes = [shape for _, shape in operands]
     for place in range(1, max(map(len, shapes)) + 1):
         lengths = list(dict.fromkeys([shape[-place] for shape in shapes if len(shape) >= place and shape[-place] != 1]))
         if len(lengths) > 1:
-            words = " and ".join(map(str, lengths[:2]))
-            return f"axes are compared from the last one on, and {words} are neither equal nor 1{with_new_axis(found)}"
+            two = " and ".join(map(str, lengths[:2]))
+            return f"axes are compared from the last one on, and {two} are neither equal nor 1{with_new_axis(operands)}"
     return ""
 
 
-def with_new_axis(found: Named) -> str:
+def with_new_axis(operands: Named) -> str:
     """``; x[:, np.newaxis] fits``, if that is so."""
-    if len(found) == 2:
-        for (name, shape), (_, other) in (found, found[::-1]):
+    if len(operands) == 2:
+        for (name, shape), (_, other) in (operands, operands[::-1]):
             if len(shape) == 1 and len(other) == 2 and shape[0] == other[0] and "operand" not in name:
                 return f"; {name}[:, np.newaxis] fits"
     return ""
@@ -126,9 +126,9 @@ def of_elements(function: AnyFunction) -> Callable[[Named, Sequence[Any]], str]:
     return of_broadcasting if isinstance(function, np.ufunc) and function.signature is None else lambda *_: ""
 
 
-def of_reshape(found: Named, options: Sequence[Any]) -> str:
+def of_reshape(operands: Named, options: Sequence[Any]) -> str:
     """The number of elements, and the number that the new shape needs."""
-    (_, shape), new_shape = found[0], options[0] if options else ()
+    (_, shape), new_shape = operands[0], options[0] if options else ()
     lengths = new_shape if isinstance(new_shape, tuple) else (new_shape,)
     if not all([isinstance(n, (int, np.integer)) for n in lengths]) or len([n for n in lengths if n < 0]) > 1:
         return ""
@@ -138,9 +138,9 @@ def of_reshape(found: Named, options: Sequence[Any]) -> str:
     return f"{n} elements, and {lengths} has {product}; -1 in place of one length lets NumPy find it"
 
 
-def of_joining(found: Named, options: Sequence[Any]) -> str:
+def of_joining(operands: Named, options: Sequence[Any]) -> str:
     """The note on functions that join arrays, such as concatenate."""
-    if len({len(shape) for _, shape in found}) > 1:
+    if len({len(shape) for _, shape in operands}) > 1:
         return "all need the same number of axes; np.stack makes a new axis, x[np.newaxis] adds one"
     return "all lengths but that of the joined axis must be equal"
 

@@ -192,7 +192,7 @@ def bit_operator(name: str, ufunc: np.ufunc) -> None:
 # ---------------------------------------------------------------- what only a node can do
 
 
-found: Callable[[str], AnyFunction] = cache(later)  # to look a function up takes 1 µs
+by_name: Callable[[str], AnyFunction] = cache(later)  # to look a function up takes 1 µs
 
 
 class NodeMethods:
@@ -209,19 +209,19 @@ class NodeMethods:
         """
         if unknown:
             refuse_keywords("backward", unknown)
-        found("backward")(self, seed, create_graph=create_graph, keep_grads=keep_grads)
+        by_name("backward")(self, seed, create_graph=create_graph, keep_grads=keep_grads)
 
     def zero_grad(self) -> None:
         """Forget the gradient: ``grad`` is None again."""
-        found("zero_grad")(self)
+        by_name("zero_grad")(self)
 
     def register_hook(self, hook: Hook) -> Handle:
         """Call ``hook(g)`` in every backward pass with the gradient of this node, which its result replaces."""
-        return found("register_hook")(self, hook)
+        return by_name("register_hook")(self, hook)
 
     def register_post_accumulate_hook(self, hook: Hook) -> Handle:
         """Call ``hook(variable)`` after every ``backward()`` that has added to its ``grad``. Variables only."""
-        return found("register_post_accumulate_hook")(self, hook)
+        return by_name("register_post_accumulate_hook")(self, hook)
 
     # -- pictures and words
 
@@ -233,7 +233,7 @@ class NodeMethods:
     ) -> Graph:  # fmt: skip
         """The picture of how this node was computed, and of one backward pass from it. The parameters are those of
         :func:`autoflow.graph`, which explains them."""
-        return found("graph")(
+        return by_name("graph")(
             self, detail, direction=direction, constants=constants, legend=legend, theme=theme, engine=engine,
             gradients=gradients, limit=limit, depth=depth, open=open, around=around, radius=radius,
             highlight=highlight, merge=merge, fold=fold,
@@ -242,16 +242,16 @@ class NodeMethods:
     def step(self, *, limit: int = 400, **options: Any) -> Stepper:
         """Step through the forward and the backward pass: ◀ ▶ in a notebook, text in a terminal. ``options``: those of
         :meth:`graph`."""
-        return found("step")(self, limit=limit, **options)
+        return by_name("step")(self, limit=limit, **options)
 
     def quiz(self, *, limit: int = 400, **options: Any) -> Quiz:
         """The backward pass as questions: ``save("quiz.html")``, or ``sheet()`` for paper. ``options``: those of
         :meth:`graph`."""
-        return found("quiz")(self, limit=limit, **options)
+        return by_name("quiz")(self, limit=limit, **options)
 
     def steps(self, *, limit: int = 400) -> list[Step]:
         """The same as a list."""
-        return found("steps")(self, limit=limit)
+        return by_name("steps")(self, limit=limit)
 
     @overload
     def summary(self, *, memory: Literal[False] = False) -> Summary: ...
@@ -260,44 +260,44 @@ class NodeMethods:
     def summary(self, *, memory: bool = False) -> Summary | Memory:
         """A network as a table: scopes, shapes, parameters, sizes of gradients. memory : show instead the bytes that
         each line of the program keeps for the backward pass."""
-        return found("summary")(self, memory=memory)
+        return by_name("summary")(self, memory=memory)
 
     def formula(self, *, expand: bool = False) -> Formula:
         """How this node was computed, in LaTeX. expand : with the formulas of its operands put in."""
-        return found("formula")(self, expand=expand)
+        return by_name("formula")(self, expand=expand)
 
     def derivative_formula(self) -> Formula:
         """Its derivatives with respect to its operands, a line each, in LaTeX."""
-        return found("derivative_formula")(self)
+        return by_name("derivative_formula")(self)
 
     def why(self, node: Node, *, paths: int = 8) -> Why:
         """The derivative of ``node`` with respect to this one as a sum over paths: ``w.why(loss)``."""
-        return found("why")(self, node, paths=paths)
+        return by_name("why")(self, node, paths=paths)
 
     def diagnose(self, *wanted: object) -> Diagnosis:
         """What is wrong with the gradients of this node, in sentences with lines; why ``wanted`` get none."""
-        return found("diagnose_node")(self, *wanted)
+        return by_name("diagnose_node")(self, *wanted)
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> ByName:
         """What a notebook shows."""
-        return found("node_bundle")(self, include, exclude)
+        return by_name("node_bundle")(self, include, exclude)
 
     # -- other values, other places
 
     def replay(self, inputs: Inputs | None = None) -> np.ndarray:
         """The value that this node would have if others had these: ``loss.replay({w: w.value + 0.1})``."""
-        return found("replay_node")(self, inputs)
+        return by_name("replay_node")(self, inputs)
 
     def to_cpu(self) -> Self:
         """This node on the host, with its gradient."""
-        return found("to_cpu")(self)
+        return by_name("to_cpu")(self)
 
     def to_gpu(self) -> Self:
         """This node on the GPU, with its gradient, as CuPy's."""
-        return found("to_gpu")(self)
+        return by_name("to_gpu")(self)
 
     def __setitem__(self, i: Any, y: Array) -> None:
-        found("write_item")(self, i, y)
+        by_name("write_item")(self, i, y)
 
 
 class VariableMethods:
@@ -305,7 +305,7 @@ class VariableMethods:
 
     def assign(self, value: Array) -> Self:
         """Overwrite the numbers, as an optimiser does; returns the Variable. Graphs that need the old ones notice."""
-        return found("assign")(self, value)
+        return by_name("assign")(self, value)
 
 
 def install() -> None:

@@ -204,21 +204,21 @@ def hidden_batch(values: Iterable[object]) -> type[Any] | None:
     for v in values:
         if hasattr(type(v), "lift_operands"):
             return type(v)
-        if type(v) is tuple and (found := hidden_batch(v)) is not None:
-            return found
+        if type(v) is tuple and (kind := hidden_batch(v)) is not None:
+            return kind
     return None
 
 
 def one_family(rule: Rule, values: list[Any]) -> None:
     """Arrays of two libraries do not mix; those of a recording (``compiler/trace/traced.py``) adopt NumPy's."""
-    found: set[Any] = {kind for v in values[: rule.operands] if (kind := array_type(v)) is not None}
-    if len(found) > 1:
-        for t in found:
-            if hasattr(t, "adopt") and found == {t, np.ndarray}:
+    kinds: set[Any] = {kind for v in values[: rule.operands] if (kind := array_type(v)) is not None}
+    if len(kinds) > 1:
+        for t in kinds:
+            if hasattr(t, "adopt") and kinds == {t, np.ndarray}:
                 like = next(v for v in values if type(v) is t)
                 values[: rule.operands] = [t.adopt(v, like) for v in values[: rule.operands]]
                 return
-        names = " and ".join(sorted(f"{t.__module__}.{t.__name__}" for t in found))
+        names = " and ".join(sorted(f"{t.__module__}.{t.__name__}" for t in kinds))
         raise MixedArraysError(
             f"{rule.name} got arrays of {names}. Bring one side over first: x.to_cpu(), x.to_gpu(), "
             f"or af.Autodiff(array_type).put(x)."

@@ -126,8 +126,8 @@ def again(record: Record, operands: list[Any]) -> Array:
 
 def program(roots: Iterable[Holder], cut: Inputs) -> list[Any]:
     """``roots`` and what they need, operands first; nothing behind the records in ``cut``."""
-    found = {r for root in roots for r in ancestors(root, lambda r: r not in cut)}
-    return sorted(found, key=lambda r: r.number)
+    records = {r for root in roots for r in ancestors(root, lambda r: r not in cut)}
+    return sorted(records, key=lambda r: r.number)
 
 
 def run(record: Record, operands: list[Array]) -> Array:

@@ -132,10 +132,10 @@ def attribute_of(x: object, name: str) -> Any:
     """``x.name``, if to read it runs no code of a class: no property and no ``__getattr__`` is called."""
     if isinstance(x, (np.ndarray, np.generic, np.ufunc)):
         return getattr(x, name, UNKNOWN)
-    found = inspect.getattr_static(x, name, UNKNOWN)
-    if isinstance(found, MemberDescriptorType):  # a slot
+    attribute = inspect.getattr_static(x, name, UNKNOWN)
+    if isinstance(attribute, MemberDescriptorType):  # a slot
         return getattr(x, name, UNKNOWN)
-    return found.__func__ if isinstance(found, staticmethod) else found
+    return attribute.__func__ if isinstance(attribute, staticmethod) else attribute
 
 
 # -- whose code, which function ----------------------------------------------------------------------------------------

@@ -309,9 +309,9 @@ def call_scipy(
 def call_users(solver: Any, f: Callable[[Any], Any], x0: Array, layout: linear.Layout, *more: Any) -> tuple[Array, str]:
     """A user's solver, for functions of x in its original containers."""
     answer = solver(as_numbers(f), layout.unravel(x0), *more)
-    found = answer.x if hasattr(answer, "x") and hasattr(answer, "success") else answer
+    solution = answer.x if hasattr(answer, "x") and hasattr(answer, "success") else answer
     message = as_sentence(getattr(answer, "message", ""))
-    return np.array(value_of(layout.ravel(found, "what the solver returned"))), message
+    return np.array(value_of(layout.ravel(solution, "what the solver returned"))), message
 
 
 def as_numbers(f: Callable[[Any], Any]) -> Callable[[Any], Any]:

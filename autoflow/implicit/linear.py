@@ -82,10 +82,10 @@ def refuse_hidden(values: object, name: str, place: str = "args=(...)") -> None:
     """Raise LostGradientError if a function of plain arrays has returned nodes: then it uses nodes that are not among
     its arguments. The integrator would take their numbers, and no gradient would come back to them.
     """
-    found = [x for x in pytree.tree_leaves(values) if isinstance(x, NodeRole) and x.requires_grad]
-    if found and modes().apart:
+    nodes = [x for x in pytree.tree_leaves(values) if isinstance(x, NodeRole) and x.requires_grad]
+    if nodes and modes().apart:
         raise LostGradientError(
-            f"{name} uses a node that is not one of its arguments ({found[0].name} was computed from it), and no "
+            f"{name} uses a node that is not one of its arguments ({nodes[0].name} was computed from it), and no "
             f"gradient would come back to it: pass it in {place}, or use node.value if it is fixed"
         )
 

@@ -177,8 +177,8 @@ def minimize(
     >>> import autoflow as af
     >>> def loss(p, x, y):
     ...     return np.sum((p["slope"] * x + p["start"] - y) ** 2)
-    >>> found = af.minimize(loss, {"slope": 0.0, "start": 0.0}, (np.arange(3.0), np.array([1.0, 3.0, 5.0])))
-    >>> {name: round(float(x), 6) for name, x in found.x.items()}
+    >>> result = af.minimize(loss, {"slope": 0.0, "start": 0.0}, (np.arange(3.0), np.array([1.0, 3.0, 5.0])))
+    >>> {name: round(float(x), 6) for name, x in result.x.items()}
     {'slope': 2.0, 'start': 1.0}
     """
     problem = equations.Problem(x0, args if isinstance(args, tuple) else (args,), "af.minimize")
@@ -205,27 +205,27 @@ def minimize(
     plain, start = [value_of(x) for x in arrays], problem.start
     with apart(), switched(**ONE_AT_A_TIME):
         refuse_outside(at_numbers(start), "the function of af.minimize")
-        found = run_scipy(
+        result = run_scipy(
             at_numbers, start, method, bounds=spread_bounds(bounds, layout), tol=tol, options=options,
             constraints=with_slopes(constraints, layout, lambda: put(plain), method),
             callback=None if callback is None else on_trees(callback, layout),
         )  # fmt: skip
-        x = np.array(found.x, layout.dtype)
+        x = np.array(result.x, layout.dtype)
         refuse_outside(at_numbers(x), "the function of af.minimize")
     if has_gradient:
-        x = as_solution(problem, objective, x, found)
-        found.fun = objective(x, *arrays)
-    found.x = layout.unravel(x)
-    if "jac" in found and np.shape(found.jac) == (layout.size,):
-        found.jac = layout.unravel(np.asarray(found.jac, layout.dtype))
-    return found
+        x = as_solution(problem, objective, x, result)
+        result.fun = objective(x, *arrays)
+    result.x = layout.unravel(x)
+    if "jac" in result and np.shape(result.jac) == (layout.size,):
+        result.jac = layout.unravel(np.asarray(result.jac, layout.dtype))
+    return result
 
 
-def as_solution(problem: equations.Problem, objective: AnyFunction, x: Array, found: Any) -> Array:
+def as_solution(problem: equations.Problem, objective: AnyFunction, x: Array, result: Any) -> Array:
     """The minimum as a node. A success in SciPy's sense may be less accurate than an equation would need."""
     slope = grad(objective)
-    tol = np.inf if found.success else None
-    answer = x, equations.as_sentence(found.message)
+    tol = np.inf if result.success else None
+    answer = x, equations.as_sentence(result.message)
     return problem.solve(slope, lambda *_: answer, how=Solve(), tol=tol, scale=equations.relative_to_start)
 
 
@@ -426,8 +426,8 @@ def search_by_scipy(
     if h is not None and "constraints" not in options:
         more["constraints"] = as_constraint(h, x.dtype, "eq", method)
     fixed = {name: v for name, v in options.items() if name != "method"}
-    found = run_scipy(value, x, method, **{**fixed, **more})
-    return np.asarray(found.x).astype(x.dtype), equations.as_sentence(found.message)
+    result = run_scipy(value, x, method, **{**fixed, **more})
+    return np.asarray(result.x).astype(x.dtype), equations.as_sentence(result.message)
 
 
 def with_multipliers(x: Array, value: Callable[[Array], Any], h: Any) -> Array:

@@ -105,8 +105,8 @@ def call(function: Any, *given: Any, **named: Any) -> Any:
 
     Its arguments and its result are copies, since it may change arrays in place.
     """
-    found = function(*[np.array(part) if isinstance(part, np.ndarray) else part for part in given], **named)
-    return tuple(map(numbers, found)) if isinstance(found, (tuple, list)) else numbers(found)
+    result = function(*[np.array(part) if isinstance(part, np.ndarray) else part for part in given], **named)
+    return tuple(map(numbers, result)) if isinstance(result, (tuple, list)) else numbers(result)
 
 
 def like(reference: AnyFunction, *shapes: tuple[int, ...]) -> Callable[[Any], bool]:
@@ -143,8 +143,8 @@ def slope(result: Any, x: object) -> float:
 def has_difference_and_quotient(kind: Any) -> bool:
     """Whether a class of numbers knows x − y and x / y, and their slopes, in one step or in several."""
     x, y = kind(6.0), kind(2.0)
-    found = [(z.value, slope(z, x), slope(z, y)) for z in (x - y, x / y)]
-    return bool(np.allclose(found, [(4.0, 1.0, -1.0), (3.0, 0.5, -1.5)]))
+    results = [(z.value, slope(z, x), slope(z, y)) for z in (x - y, x / y)]
+    return bool(np.allclose(results, [(4.0, 1.0, -1.0), (3.0, 0.5, -1.5)]))
 
 
 def goes_back_twice(backward: Any) -> bool:
@@ -153,11 +153,11 @@ def goes_back_twice(backward: Any) -> bool:
     a = Number(4.0, (x, x), (2.0, 2.0))
     product = Number(8.0, (a, x), (2.0, 4.0))
     out = Number(12.0, (a, product), (1.0, 1.0))
-    found = []
+    gradients = []
     for _ in range(2):
         backward(out)
-        found.append(x.grad)
-    return bool(np.allclose(found, [16.0, 32.0]))
+        gradients.append(x.grad)
+    return bool(np.allclose(gradients, [16.0, 32.0]))
 
 
 def is_trained(answer: object) -> bool:
@@ -172,8 +172,8 @@ def is_trained(answer: object) -> bool:
 def collects_all(function: Any) -> bool:
     """Whether a function finds the four nodes of x · x + sin x, each once."""
     x = Variable(0.5)
-    found = list(function(x * x + np.sin(x)))
-    return sorted([node.opmethod for node in found if node is not x]) == ["add", "multiply", "sin"] and len(found) == 4
+    nodes = list(function(x * x + np.sin(x)))
+    return sorted([node.opmethod for node in nodes if node is not x]) == ["add", "multiply", "sin"] and len(nodes) == 4
 
 
 def slope_in_x(y: Any) -> float:
@@ -204,8 +204,8 @@ gives_both_gradients = like(lambda g, a, b: (g @ b, a @ g), (3, 2), (3,), (2,)) 
 
 def finds_zeros(zero: object) -> bool:
     """Whether ``zero(f, x)`` finds √2 and the golden ratio."""
-    found = [call(zero, lambda x: x**2 - 2, 1.0).item(), call(zero, lambda x: x**2 - x - 1, 2.0).item()]
-    return bool(np.allclose(found, (math.sqrt(2), (1 + math.sqrt(5)) / 2), rtol=1e-9))
+    zeros = [call(zero, lambda x: x**2 - 2, 1.0).item(), call(zero, lambda x: x**2 - x - 1, 2.0).item()]
+    return bool(np.allclose(zeros, (math.sqrt(2), (1 + math.sqrt(5)) / 2), rtol=1e-9))
 
 
 # -- lesson 5: rules of your own
@@ -279,11 +279,11 @@ def hangs(heights: object) -> bool:
 def measures(distance: Any) -> bool:
     """Whether distances of pairs are right, and their gradients finite at 0. Something small may be added there."""
     p = Variable([[0.0, 0.0], [3.0, 4.0]])
-    found = distance(p, np.zeros((2, 2)))
-    np.sum(found).backward()
+    distances = distance(p, np.zeros((2, 2)))
+    np.sum(distances).backward()
     at_0, at_5 = p.grad
     slopes = np.linalg.norm(at_0) <= 1.001 and np.allclose(at_5, [0.6, 0.8], atol=0.01)
-    return np.shape(found) == (2,) and bool(np.allclose(found, [0.0, 5.0], atol=0.01) and slopes)
+    return np.shape(distances) == (2,) and bool(np.allclose(distances, [0.0, 5.0], atol=0.01) and slopes)
 
 
 def is_stable(softplus: Any) -> bool:

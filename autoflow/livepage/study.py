@@ -174,13 +174,13 @@ class Study:
     def place(self, record: Record) -> list[int] | None:
         """The position of an operation: the function's number, and first line, first column, last line, last column in
         its source on the page, from 0."""
-        if (found := expression_of(record)) is None:
+        if (expr := expression_of(record)) is None:
             return None
-        span = found.span
+        span = expr.span
         for k, one in enumerate(self.sources):
-            if one.file == found.source.file and {span.line, span.end_line} <= {*one.rows}:
+            if one.file == expr.source.file and {span.line, span.end_line} <= {*one.rows}:
                 ends = (span.line, span.column), (span.end_line, span.end_column)
-                places = [(y - one.rows.start, units(found.source.lines[y - 1], x) - one.indent) for y, x in ends]
+                places = [(y - one.rows.start, units(expr.source.lines[y - 1], x) - one.indent) for y, x in ends]
                 return [k, *places[0], *places[1]]
         return None
 
@@ -203,7 +203,7 @@ def ends(x: np.ndarray) -> tuple[float, float]:
 def sources_of(codes: Iterable[CodeType]) -> list[Shown]:
     """The sources of functions, as far as they are known. A lambda, a comprehension or a function inside another one
     that is shown appears there."""
-    found: dict[Shown, None] = {}
+    sources: dict[Shown, None] = {}
     for code in dict.fromkeys(codes):
         if (source := source_of(code)) is not None:
             first = code.co_firstlineno
@@ -211,8 +211,8 @@ def sources_of(codes: Iterable[CodeType]) -> list[Shown]:
             lines = "".join(rows).rstrip().split("\n")
             indent = len(lines[0]) - len(lines[0].lstrip())
             text = tuple([line[indent:] for line in lines])
-            found[Shown(source.file, range(first, first + len(lines)), text, indent)] = None
-    return [x for x in found if not any([x != y and x.file == y.file and {*x.rows} <= {*y.rows} for y in found])]
+            sources[Shown(source.file, range(first, first + len(lines)), text, indent)] = None
+    return [x for x in sources if not any([x != y and x.file == y.file and {*x.rows} <= {*y.rows} for y in sources])]
 
 
 def operations_behind(root: Node) -> list[Record]:

@@ -354,8 +354,8 @@ def batch_norm(
     weight, bias, *statistics = of_channels(x.ndim - 2, weight, bias, *buffers)
     z, mean, variance = standardise(x, (0, *range(2, x.ndim)), eps, None if training else statistics)
     if training and buffers and not modes().repeating:
-        found = numbers_of(mean), numbers_of(variance) * (n / (n - 1))
-        new = [(a + momentum * (b.reshape(a.shape) - a)).astype(a.dtype) for a, b in zip(buffers, found, strict=True)]
+        moments = numbers_of(mean), numbers_of(variance) * (n / (n - 1))
+        new = [(a + momentum * (b.reshape(a.shape) - a)).astype(a.dtype) for a, b in zip(buffers, moments, strict=True)]
         copy: Any = np.copyto
         list(map(copy, buffers, new))  # one call in C: Ctrl-C leaves both of them moved or neither
     return scale_and_shift(z, weight, bias)

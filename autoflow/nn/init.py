@@ -39,9 +39,9 @@ def fans(shape: Shape) -> tuple[int, int]:
 
 def float_dtype(dtype: DTypeLike) -> np.dtype[Any]:
     """The dtype of parameters: whole numbers would round weights to 0, and layers refuse complex numbers."""
-    if (found := np.dtype(dtype)).kind != "f":
-        raise DataError(f"the dtype of parameters is one of real floats, such as np.float32, not {found}")
-    return found
+    if (dtype_object := np.dtype(dtype)).kind != "f":
+        raise DataError(f"the dtype of parameters is one of real floats, such as np.float32, not {dtype_object}")
+    return dtype_object
 
 
 def uniform(rng: np.random.Generator, shape: Shape, variance: float, dtype: DTypeLike) -> np.ndarray:

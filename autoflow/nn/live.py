@@ -227,8 +227,8 @@ def layer_sizes(model: object, parameters: Sequence[Any]) -> dict[str, float]:
     named = model.named_parameters() if isinstance(model, Module) else plots.by_name(parameters, "parameter")
     ids = {*map(id, parameters)}
     pairs = [(name, getattr(p, "grad", None)) for name, p in named.items() if id(p) in ids]
-    found = grouped([(name.rpartition(".")[0] or name, np.ravel(numbers_of(g))) for name, g in pairs if g is not None])
-    return {layer: root_mean_square(np.concatenate(parts)) for layer, parts in found.items()}
+    grads = grouped([(name.rpartition(".")[0] or name, np.ravel(numbers_of(g))) for name, g in pairs if g is not None])
+    return {layer: root_mean_square(np.concatenate(parts)) for layer, parts in grads.items()}
 
 
 def text_lines(losses: Any, gradients: Any, data: Any) -> list[str]:
@@ -246,11 +246,11 @@ def text_lines(losses: Any, gradients: Any, data: Any) -> list[str]:
 
 def bundle(losses: Any, gradients: Any, data: Any, axis: str) -> dict[str, Any]:
     """The picture for a notebook: a figure and its text; without matplotlib the text alone."""
-    found: ByName = {"text/plain": "\n".join(text_lines(losses, gradients, data))}
+    formats: ByName = {"text/plain": "\n".join(text_lines(losses, gradients, data))}
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        return found
+        return formats
     sizes = bool(gradients and gradients[-1])
     panels = 1 + sizes + (data is not None)
     figure = Figure(figsize=(4.2 * panels, 3.0), layout="constrained")
@@ -262,8 +262,8 @@ def bundle(losses: Any, gradients: Any, data: Any, axis: str) -> dict[str, Any]:
         plots.plot_boundary(*data, points=POINTS, ax=axes[-1])
     file = io.BytesIO()
     figure.savefig(file, format="png", dpi=96)
-    found["image/png"] = file.getvalue()
-    return found
+    formats["image/png"] = file.getvalue()
+    return formats
 
 
 def by_layer(rows: Sequence[Mapping[str, float]]) -> dict[str, Array]:

@@ -99,11 +99,11 @@ class Module:
 
     def named_parameters(self) -> dict[str, Variable]:
         """Variables by path, such as ``"hidden.weight"``; a Variable that is used twice has its first path."""
-        found: dict[int, tuple[str, Any]] = {}
+        pairs: dict[int, tuple[str, Any]] = {}
         for path, value in self._state().items():
             if is_parameter(value):
-                found.setdefault(id(value), (path, value))
-        return dict(found.values())
+                pairs.setdefault(id(value), (path, value))
+        return dict(pairs.values())
 
     def parameters(self) -> list[Variable]:
         """All Variables, for an optimiser. Their names become their paths, so that errors can name them."""
@@ -241,14 +241,14 @@ def entries(tree: object) -> dict[str, Any]:
 
     Raises StateError if two have the same path: one of them would be neither trained nor saved.
     """
-    found: ByName = {}
+    state: ByName = {}
     for path, value in walk("", tree):
-        if (is_parameter(value) or type(value) in NODE_TYPES) and found.setdefault(path, value) is not value:
+        if (is_parameter(value) or type(value) in NODE_TYPES) and state.setdefault(path, value) is not value:
             raise StateError(
                 f"two parameters or buffers are called {path!r}: a dot in a name reads as a part, and 1 as '1'; rename "
                 f"one of them"
             )
-    return found
+    return state
 
 
 SWAPPING = threading.RLock()

@@ -109,10 +109,10 @@ def text_of(cut: Cut) -> tuple[str, str]:
     """The expression that cut a history, and its line."""
     from ..program.source import find
 
-    found = find(cut.code, cut.last) if cut.code is not None else None
-    if found is None:
+    expr = find(cut.code, cut.last) if cut.code is not None else None
+    if expr is None:
         return cut.name or CAUSES.get(cut.cause, ("", "", "it"))[2], ""
-    return found.text, f" ({found.place.where})"
+    return expr.text, f" ({expr.place.where})"
 
 
 def cuts_among(records: Iterable[Holder]) -> str:
@@ -172,8 +172,8 @@ CONSTANTS: dict[tuple[str, int], tuple[dict[int, int], dict[str | tuple[str, typ
 def take_constants(start: int, records: Iterable[Holder] = ()) -> frozenset[int]:
     """The creation numbers of the Variables older than ``start`` that these were computed from, and of those that have
     been noted since, whose notes go: what was computed with them is not handed out, or is noted once more."""
-    found = [x for r in records for x in (islice(ancestors(r), FARTHEST) if r.parents else (r,))]
-    behind = {x.number for x in found if getattr(x, "_live", None) is True}  # not an argument of a transform
+    holders = [x for r in records for x in (islice(ancestors(r), FARTHEST) if r.parents else (r,))]
+    behind = {x.number for x in holders if getattr(x, "_live", None) is True}  # not an argument of a transform
     for line, (variables, _) in [*CONSTANTS.items()]:  # a list: other threads may note some meanwhile
         behind.update(since := [n for n, when in variables.items() if when > start])
         forget_constants(line, since)

@@ -240,16 +240,16 @@ def needs_grad(record: Record) -> tuple[bool, ...]:
 
 def from_outside(root: Holder, start: int, own: Container[Holder] = ()) -> Holder:
     """The nearest ancestor of a record that is older than the number ``start``, and none of ``own``; None without."""
-    found = ancestors(root, lambda r: r.number >= start and r not in own) if root is not None else ()
-    return next((r for r in found if r.number < start and r not in own), None)
+    holders = ancestors(root, lambda r: r.number >= start and r not in own) if root is not None else ()
+    return next((r for r in holders if r.number < start and r not in own), None)
 
 
 def refuse_older(records: Iterable[Holder], start: int) -> None:
     """Raise LostGradientError if what is differentiated in a user's function of plain arrays, which began at ``start``,
     depends on an older node: the transform takes that for a constant."""
     for record in records:
-        if (found := from_outside(record, start)) is not None:
-            name = holder_name(found)
+        if (ancestor := from_outside(record, start)) is not None:
+            name = holder_name(ancestor)
             raise LostGradientError(
                 f"what is differentiated here uses {name}, a node for which it is not differentiated, so no gradient "
                 f"would come back to it: make it one of the arguments of argnum= (of af.implicit and solvers, theta or "

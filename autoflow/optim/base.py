@@ -84,8 +84,8 @@ def check_kind(who: str, method: str, what: str, **given: object) -> None:
     """Refuse what has no such method, by name: a text, or a class in the place of one of its objects, whose method is a
     function that is not bound."""
     for name, x in given.items():
-        found = getattr(x, method, None)
-        if not callable(found) or (isinstance(x, type) and isfunction(found)):
+        attribute = getattr(x, method, None)
+        if not callable(attribute) or (isinstance(x, type) and isfunction(attribute)):
             raise TypeError(f"{who}: {name} must be {what}, not {x!r:.60}")
 
 
@@ -278,8 +278,8 @@ def variables(parameters: Any) -> list[Any]:
         parameters = parameters.values()
     elif not isinstance(parameters, Iterable):
         raise TypeError(f"an optimiser takes Variables or a model, not {type(parameters).__name__}")
-    found = list(parameters)
-    for p in found:
+    items = list(parameters)
+    for p in items:
         if not isinstance(p, VariableRole):
             if (w := original_of(p)) is not None:
                 raise rebound(p, w, "an optimiser changes Variables")
@@ -288,11 +288,11 @@ def variables(parameters: Any) -> list[Any]:
             raise TypeError(f"an optimiser changes Variables; this is {type(p).__name__}: {p!r:.60}; {advice}")
         if value_of(p).dtype.kind == "c":
             raise DataError(f"{p.name} is complex: train its real and imaginary parts as two Variables")
-    if not found:
+    if not items:
         raise ValueError("an optimiser needs at least one Variable; an iterator that was used up gives none")
-    if len({id(p) for p in found}) < len(found):
+    if len({id(p) for p in items}) < len(items):
         raise ValueError("a Variable was given twice: it would make two steps at once")
-    return found
+    return items
 
 
 def scratch_for(parameters: list[Any]) -> dict[Any, tuple[Array, Array]]:

@@ -69,8 +69,8 @@ class Schedule:
     def load_state_dict(self, state: dict[str, float]) -> None:
         """Continue where :meth:`state_dict` was taken. Raises StateError, and changes nothing, if it does not fit."""
         own: dict[str, Any] = {name: np.array(value) for name, value in self.state_dict().items()}
-        found = check_state("Schedule", own, state, sizes=own)
-        lr, steps = float(found["lr"]), int(found["steps"])
+        values = check_state("Schedule", own, state, sizes=own)
+        lr, steps = float(values["lr"]), int(values["steps"])
         now = not_negative("Schedule", "lr", lr * self.factor(steps))
         changes: list[dict[str, Any]] = [{"lr": lr, "steps": steps}, {"lr": now}]
         list(map(dict.update, [vars(self), vars(self.optimiser)], changes))  # one call in C
@@ -244,8 +244,8 @@ def clip_grad_value(parameters: object, bound: float) -> None:
     """
     bound = limit("clip_grad_value", "bound", bound)
     announce("clip", None, every := variables(parameters))
-    found = [p for p in every if p.grad is not None]
-    set_all(plan_grads(found, [np.clip(value_of(p.grad), -bound, bound) for p in found]))
+    holders = [p for p in every if p.grad is not None]
+    set_all(plan_grads(holders, [np.clip(value_of(p.grad), -bound, bound) for p in holders]))
 
 
 def clip_grad_norm(parameters: object, max_norm: float) -> float:
@@ -266,23 +266,23 @@ def clip_grad_norm(parameters: object, max_norm: float) -> float:
     max_norm, every = limit("clip_grad_norm", "max_norm", max_norm), variables(parameters)
     if max_norm < math.inf:
         announce("clip", None, every)
-    found = [(p, value_of(p.grad)) for p in every if p.grad is not None]
-    if not all([is_on_host(g) for _, g in found]):
-        return _clip_there(found, max_norm)
+    pairs = [(p, value_of(p.grad)) for p in every if p.grad is not None]
+    if not all([is_on_host(g) for _, g in pairs]):
+        return _clip_there(pairs, max_norm)
     with np.errstate(over="ignore"):
-        total = math.hypot(*[float(np.linalg.norm(g.astype(wide(g), copy=False))) for _, g in found])
+        total = math.hypot(*[float(np.linalg.norm(g.astype(wide(g), copy=False))) for _, g in pairs])
     if not 1e-15 < total < math.inf:  # a square may have overflowed, or vanished
-        total = float(_scaled_norm([g for _, g in found]))
+        total = float(_scaled_norm([g for _, g in pairs]))
     if not math.isfinite(total):
-        wrong = [p.name for p, g in found if not np.isfinite(g).all()]
+        wrong = [p.name for p, g in pairs if not np.isfinite(g).all()]
         what = f"gradients with NaN or infinity, nothing was changed: {', '.join(wrong)}"
         raise AnomalyError(f"clip_grad_norm: {what if wrong else 'the norm is beyond float64, nothing was changed'}")
     if total + 1e-6 > max_norm:
         factor = max_norm / (total + 1e-6)  # the 1e-6 is PyTorch's
         # a factor that g's dtype rounds to a few digits, or to 0, is kept in double precision
-        factors = [factor if factor > np.finfo(g.dtype).tiny else np.float64(factor) for _, g in found]
-        clipped = [(g * k).astype(g.dtype, copy=False) for (_, g), k in zip(found, factors, strict=True)]
-        set_all(plan_grads([p for p, _ in found], clipped))
+        factors = [factor if factor > np.finfo(g.dtype).tiny else np.float64(factor) for _, g in pairs]
+        clipped = [(g * k).astype(g.dtype, copy=False) for (_, g), k in zip(pairs, factors, strict=True)]
+        set_all(plan_grads([p for p, _ in pairs], clipped))
     return total
 
 
@@ -291,11 +291,11 @@ def limit(who: str, name: str, value: float) -> float:
     return value if value == math.inf else not_negative(who, name, value)
 
 
-def _clip_there(found: list[tuple[Any, Array]], max_norm: float) -> Array:
+def _clip_there(pairs: list[tuple[Any, Array]], max_norm: float) -> Array:
     """The same without bringing a number to the host."""
-    total = _scaled_norm([g for _, g in found])
+    total = _scaled_norm([g for _, g in pairs])
     factor = np.minimum(max_norm / (total + 1e-6), 1.0)
-    set_all(plan_grads([p for p, _ in found], [g * factor.astype(g.dtype) for _, g in found]))
+    set_all(plan_grads([p for p, _ in pairs], [g * factor.astype(g.dtype) for _, g in pairs]))
     return total
 
 

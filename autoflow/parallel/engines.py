@@ -58,8 +58,8 @@ def run(how: DataParallel, task: tasks.Task, parts: list[tasks.Part]) -> tasks.A
         return by_dask(how.workers, task, groups)
     if how.kind == "ranks":
         return over_ranks(how.workers, task, parts)
-    found: Iterable[tasks.Answer] = answers(how.workers, task, groups)
-    return tasks.tree_sum(show_bar(found, desc="parts", total=len(groups), leave=False) if how.progress else found)
+    results: Iterable[tasks.Answer] = answers(how.workers, task, groups)
+    return tasks.tree_sum(show_bar(results, desc="parts", total=len(groups), leave=False) if how.progress else results)
 
 
 # -- maps
@@ -70,8 +70,8 @@ def answers(workers: Any, task: tasks.Task, groups: list[list[tasks.Part]]) -> I
     each: Any = map if workers is None else workers if callable(workers) else workers.map
     done = 0
     try:
-        found = each(tasks.call, [(task, group) for group in groups])
-        for group, (number, answer) in zip(groups, found, strict=False):
+        pairs = each(tasks.call, [(task, group) for group in groups])
+        for group, (number, answer) in zip(groups, pairs, strict=False):
             if number != group[0].number:
                 break
             yield answer
@@ -202,11 +202,11 @@ def cut_on_all_ranks(how: DataParallel, shared: list[Any], cut: tasks.Cut) -> tu
 
 def digest_of(f: object, shared: list[Any]) -> str:
     """The digest of the function's name and the numbers of its shared arguments."""
-    found = hashlib.sha256(f"{getattr(f, '__module__', '')}.{getattr(f, '__qualname__', '')}".encode())
+    hasher = hashlib.sha256(f"{getattr(f, '__module__', '')}.{getattr(f, '__qualname__', '')}".encode())
     for x in shared:
         array = np.asarray(x)
-        found.update(repr((array.shape, array.dtype)).encode() + array.tobytes())
-    return found.hexdigest()
+        hasher.update(repr((array.shape, array.dtype)).encode() + array.tobytes())
+    return hasher.hexdigest()
 
 
 def data_parallel(
@@ -356,8 +356,8 @@ class Total:
         operands = wanted.pick(shared, cut) if modes().recording else []
         step = BackwardStep(self, program, wanted, shared, cut)
         if operands and isinstance(program, tasks.Loss):
-            (value, *found), pieces = self.evaluate(tasks.LossAndGradient(program, wanted), shared, cut)
-            step.gradients = [*found, *pieces]
+            (value, *gradients), pieces = self.evaluate(tasks.LossAndGradient(program, wanted), shared, cut)
+            step.gradients = [*gradients, *pieces]
             sums, pieces = [value], []
         else:
             sums, pieces = known or self.evaluate(program, shared, cut)
@@ -399,6 +399,6 @@ class BackwardStep:
         program = tasks.Pullback(self.program, self.wanted, m, len(self.pieces))
         known = None
         if self.gradients is not None:  # their numbers need no worker
-            found = [np.asarray(value_of(g) * x) for x in self.gradients]
-            known = found[: len(self.wanted.shared)], found[len(self.wanted.shared) :]
+            numbers = [np.asarray(value_of(g) * x) for x in self.gradients]
+            known = numbers[: len(self.wanted.shared)], numbers[len(self.wanted.shared) :]
         return list(self.total.apply(program, [*shared, *cotangents[:m]], [*cut, *cotangents[m:]], known))

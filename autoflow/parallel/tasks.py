@@ -373,8 +373,8 @@ def check_captured(z: object, start: int, shared: list[Any], cut: list[Any]) -> 
     start : when f was called; older nodes were made outside.
     """
     own = {gradient_target(x) for x in (*shared, *cut)}
-    if (found := from_outside(gradient_target(z), start, own)) is not None:
-        name = holder_name(found)
+    if (ancestor := from_outside(gradient_target(z), start, own)) is not None:
+        name = holder_name(ancestor)
         raise LostGradientError(
             f"data_parallel: f uses {name}, a node that is not one of its arguments, so it would get no gradient: "
             f"make it an argument (of a model with nn.functional_call), or use its numbers, {name}.value"

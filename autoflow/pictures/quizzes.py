@@ -215,15 +215,15 @@ def wrong_queue_steps(node: object, *, visited: bool = True) -> list[Step]:
     graph = lesson(node)
     if any([not v.value.scalar for v in graph.nodes]) or len(graph.outputs) != 1 or not graph.gradients:
         raise ValueError("this lesson is for graphs of numbers: shapes () only, one output, with a gradient")
-    found = [step for step in steps_of(graph) if step.phase in ("start", "forward", "seed")]
+    queue_steps = [step for step in steps_of(graph) if step.phase in ("start", "forward", "seed")]
     sums: dict[int, float] = {graph.outputs[0]: 1.0}
-    found += list(wrong_order(graph, sums, visited))
+    queue_steps += list(wrong_order(graph, sums, visited))
     sentences = [f"{gradient_name(graph, v)} = {numbers(sums.get(v.id, 0.0)).text(graph.look.digits)}, but right is "
             f"{amount_text(v.gradient, graph)}" if sums.get(v.id, 0.0) != v.gradient.elements[0] else
             f"{gradient_name(graph, v)} = {amount_text(v.gradient, graph)}, which is right"
             for v in graph.nodes if v.kind == "Variable" and v.gradient and v.gradient.elements]  # fmt: skip
-    found.append(Step(0, "end", ", ".join(sentences)))
-    return [replace(step, number=place) for place, step in enumerate(found)]
+    queue_steps.append(Step(0, "end", ", ".join(sentences)))
+    return [replace(step, number=place) for place, step in enumerate(queue_steps)]
 
 
 def wrong_order(graph: GraphData, sums: dict[int, float], visited: bool) -> Iterator[Step]:

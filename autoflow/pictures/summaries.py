@@ -182,8 +182,8 @@ def memory_of_graph(node: Node) -> Memory:
     >>> import numpy as np
     >>> import autoflow as af
     >>> x = af.Variable(np.ones(10_000), name="x")
-    >>> found = memory_of_graph(np.sum(np.exp(x * 2.0)))
-    >>> found.kept, found.lines[0].rows
+    >>> memory = memory_of_graph(np.sum(np.exp(x * 2.0)))
+    >>> memory.kept, memory.lines[0].rows
     (80008, 'exp, sum')
     """
     start = gradient_target(node)
@@ -195,11 +195,11 @@ def memory_of_graph(node: Node) -> Memory:
     program = Naming(order)
     lines = grouped([((x.file, x.line) if (x := program.place(r)) else None, r) for r in records if sizes[id(r)]])
     several = len({key[0] for key in lines if key}) > 1
-    found = [line_of(group, program, sizes, several) for group in lines.values()]
+    rows = [line_of(group, program, sizes, several) for group in lines.values()]
     total = sum(sizes.values())
     boxes = sorted(saved_by_boxes(program, records, sizes), key=lambda box: -box[2])[:3]
     return Memory(
-        tuple(sorted(found, key=lambda x: -x.kept)), total, total + most_gradients(order),
+        tuple(sorted(rows, key=lambda x: -x.kept)), total, total + most_gradients(order),
         {name: room for name, room, _ in boxes}, {name: saved for name, _, saved in boxes}, partial(graph, node),
     )  # fmt: skip
 

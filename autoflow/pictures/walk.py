@@ -436,10 +436,10 @@ def behind(node: Node) -> str:
     record = identity_of(node)
     if record is None or not record.parents:
         return ""
-    found = few(record)
-    if found is None:
+    nodes = few(record)
+    if nodes is None:
         return f"<div>graph: more than {MOST} nodes; .graph() draws it</div>"
-    small = sum([math.prod(x.shape) for x in found]) <= ELEMENTS
+    small = sum([math.prod(x.shape) for x in nodes]) <= ELEMENTS
     picture = graph(node, gradients=None if small else False)
     counts = picture.counts().replace(" · ", ", ")
     return f"<details><summary>graph ({escape(counts)})</summary>{image(picture)}</details>"

@@ -101,23 +101,23 @@ class Boxes:
     def in_one(self, path: Path) -> Path:
         """A path in which each box has one box around it. A loop in a scope that each turn of another loop enters again
         is a box in each; calls, of which one knows no scope, then do not tell how many turns it had there."""
-        found: list[Key] = []
+        keys: list[Key] = []
         for key in path:
-            outer = found[-1] if found else None
+            outer = keys[-1] if keys else None
             if self.outer.setdefault(key, outer) != outer:
                 box, key = self.boxes[key], (*key, outer)
                 box.is_split = True
                 part = self.boxes.setdefault(key, Box(box.kind, box.title, box.path, box.continued))
                 part.run, part.is_inner = box.run, box.is_inner
-            found.append(key)
-        return tuple(found)
+            keys.append(key)
+        return tuple(keys)
 
     def at(self, place: Spot, last: int, same: bool = True) -> Path:
         """The boxes around an instruction of an activation, which may not be in the ``same`` turn any more."""
         if type(place) is not Activation:
             return ()
-        found = self.known.get((id(place), last, same))
-        if found is None:
+        around = self.known.get((id(place), last, same))
+        if around is None:
             source: Any = source_of(place.code)
             path, turn = self.call(place.whole), None
             loops = known_loops(place, last) if same else []
@@ -133,8 +133,8 @@ class Boxes:
                     self.boxes.setdefault(turn, Box("turn", title)).run = box.run
                     self.ended.update([box.run] if self.turns.has_ended(place, loop) else [])
                     path = (*path, turn)
-            found = self.known[id(place), last, same] = path
-        return found
+            around = self.known[id(place), last, same] = path
+        return around
 
     def call(self, place: Activation) -> Path:
         """The boxes around a call, itself included."""
@@ -166,12 +166,12 @@ class Boxes:
     def named(self, call: Activation) -> Box:
         """The box of a call."""
         path = self.program.object_path(call.owner)
-        name, parent, found = call.code.co_name, call.parent, caller_of(call)
+        name, parent, caller = call.code.co_name, call.parent, caller_of(call)
         if path is not None:
-            title = path + f".{name}" * (name != "__call__") + "(…)" * (found is None or found.is_call)
-        elif found is not None and found.is_call:
-            title = self.program.with_object(found.text, parent)
-            title = title if len(title) <= TITLE else f"{found.function}(…)"
+            title = path + f".{name}" * (name != "__call__") + "(…)" * (caller is None or caller.is_call)
+        elif caller is not None and caller.is_call:
+            title = self.program.with_object(caller.text, parent)
+            title = title if len(title) <= TITLE else f"{caller.function}(…)"
         else:
             title = f"{call.code.co_qualname.rpartition('<locals>.')[2]}(…)"
         return Box("call", title, path or "", call.is_continued)

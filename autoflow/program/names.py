@@ -42,10 +42,10 @@ class Naming:
     """The names of the nodes of one graph: of its records, and of its leaves."""
 
     def __init__(self, nodes: Iterable[Any]) -> None:
-        found = sorted([x for x in nodes if hasattr(x, "last") or hasattr(x, "_place")], key=lambda x: int(x.number))
-        self.records = [x for x in found if hasattr(x, "last") and x.place is not None]
-        self.leaves = [x for x in found if not hasattr(x, "last") and x._place[0] is not None]
-        self.expressions = {id(x): expression_of(x) for x in found}
+        holders = sorted([x for x in nodes if hasattr(x, "last") or hasattr(x, "_place")], key=lambda x: int(x.number))
+        self.records = [x for x in holders if hasattr(x, "last") and x.place is not None]
+        self.leaves = [x for x in holders if not hasattr(x, "last") and x._place[0] is not None]
+        self.expressions = {id(x): expression_of(x) for x in holders}
         self.names: dict[int, str] = {}
         self.keys: dict[int, Owned] = {}  # records (ids) -> the name that each has, and its space
         self.whole: set[int] = set()  # ids of records that are the value of their expression,
@@ -78,23 +78,23 @@ class Naming:
 
     def text(self, record: RecordLike) -> str | None:
         """The expression whose value a record is."""
-        found = self.expression(record) if id(record) in self.whole else None
-        return None if found is None else self.calls.get(id(record), found.text)
+        expr = self.expression(record) if id(record) in self.whole else None
+        return None if expr is None else self.calls.get(id(record), expr.text)
 
     def operand_text(self, record: RecordLike, slot: int, exact: bool = False) -> str | None:
         """The name of an operand where it is used. ``exact``: where the expression is nothing but this operation."""
-        found = self.expression(record) if id(record) not in self.carried else None
-        fits = found is not None and (is_one(record, found) if exact else self.fits(record, slot, found))
-        if found is None or not fits:
+        expr = self.expression(record) if id(record) not in self.carried else None
+        fits = expr is not None and (is_one(record, expr) if exact else self.fits(record, slot, expr))
+        if expr is None or not fits:
             return None
-        if found.sequence:
-            return f"{found.sequence}[{slot}]" if is_one(record, found) else None
-        return found.operand_text(slot)
+        if expr.sequence:
+            return f"{expr.sequence}[{slot}]" if is_one(record, expr) else None
+        return expr.operand_text(slot)
 
     def operand_source(self, record: RecordLike, slot: int) -> str | None:
         """The expression of an operand where it is used, if what is around it is nothing but this operation."""
-        found = self.expression(record) if id(record) not in self.carried else None
-        parts = found.operands() if found is not None and is_one(record, found) and not found.sequence else ()
+        expr = self.expression(record) if id(record) not in self.carried else None
+        parts = expr.operands() if expr is not None and is_one(record, expr) and not expr.sequence else ()
         return written(parts[slot]) if slot < len(parts) else None
 
     def operand(self, record: RecordLike, slot: int) -> str | None:
@@ -104,10 +104,10 @@ class Naming:
 
     def write(self, record: RecordLike) -> str:
         """The statement that writes a record's value into an array: ``f[1:] −= …``; empty if no statement does."""
-        found = self.expression(record)
-        if found is None or (statement := found.statement) is None or self.carried.get(id(record)):
+        expr = self.expression(record)
+        if expr is None or (statement := expr.statement) is None or self.carried.get(id(record)):
             return ""
-        target, value, sign = found.node, written(statement.value), ""
+        target, value, sign = expr.node, written(statement.value), ""
         if isinstance(statement, ast.AugAssign):
             target = statement.target
             sign = ast.unparse(statement)[len(ast.unparse(target)) + 1 :].partition("=")[0].replace("-", "−")
@@ -119,16 +119,16 @@ class Naming:
     def objects(self) -> dict[Identity | None, Activation]:
         """The identity of each object -> the call of its ``__init__``."""
         seen: set[int] = set()
-        found: dict[Identity | None, Activation] = {}
+        inits: dict[Identity | None, Activation] = {}
         for x in (*self.leaves, *self.records):
             a = x.place if hasattr(x, "last") else x._place[0]
             while type(a) is Activation and id(a) not in seen:
                 seen.add(id(a))
                 above = a.parent and function_around(a.parent)
                 if a.owner and a.code.co_name == "__init__" and not (above and above.owner is a.owner):
-                    found[a.owner] = a  # what super().__init__() calls makes the same object
+                    inits[a.owner] = a  # what super().__init__() calls makes the same object
                 a = a.parent
-        return found
+        return inits
 
     def object_path(self, owner: Identity | None, depth: int = 0) -> str | None:
         """Where an object was put: ``model.layers[0]``."""
@@ -146,11 +146,11 @@ class Naming:
 
     # -- leaves
 
-    def stored(self, found: Expression | None, place: Spot, last: int, index: int | None, depth: int = 0) -> str | None:
+    def stored(self, expr: Expression | None, place: Spot, last: int, index: int | None, depth: int = 0) -> str | None:
         """What the value of an expression, the ``index``-th that it had in this call, is stored in."""
-        if found is None or type(place) is not Activation:
+        if expr is None or type(place) is not Activation:
             return None
-        target = found.target
+        target = expr.target
         if target is RETURNED:
             outer = function_around(place, COMPREHENSIONS)
             if depth > DEEPEST or outer.code.co_name == "__init__":
@@ -159,7 +159,7 @@ class Naming:
         text = target_text(target, index)
         counts = [x for x in target if not isinstance(x, str)] if isinstance(target, list) else []
         inlined = place.code.co_name not in FRAMES and counts
-        if text is None or len(counts) > 1 or (inlined and len(list(found.loops())) > 1):
+        if text is None or len(counts) > 1 or (inlined and len(list(expr.loops())) > 1):
             return None  # one running count says nothing of two indices
         return self.with_object(text, place, depth)
 
@@ -191,11 +191,11 @@ class Naming:
     @cached_property
     def users(self) -> dict[int, list[tuple[RecordLike, int]]]:
         """The records that use a node, in their order, and as which operand."""
-        found: dict[int, list[tuple[RecordLike, int]]] = {}
+        users: dict[int, list[tuple[RecordLike, int]]] = {}
         uses = [(id(x), (r, slot)) for r in self.records for slot, x in enumerate(r.parents) if x is not None]
         for key, use in uses:
-            found.setdefault(key, []).append(use)
-        return found
+            users.setdefault(key, []).append(use)
+        return users
 
     def first_use(self, x: Any) -> str | None:
         """The name of a leaf at its first use, where that is not the variable of a loop, if there is such a use."""
@@ -204,18 +204,18 @@ class Naming:
         return next(own, used[0][1] if used else None)
 
     @staticmethod
-    def fits(record: RecordLike, slot: int, found: Expression) -> bool:
+    def fits(record: RecordLike, slot: int, expr: Expression) -> bool:
         """Are the operands of a record those that the expression shows? A function that is composed of others makes
         several records; only the first use is known, and only if there is one operand."""
-        if is_one(record, found) or slot >= len(record.parents):
-            return is_one(record, found)
+        if is_one(record, expr) or slot >= len(record.parents):
+            return is_one(record, expr)
         p = record.parents[slot]
         is_inside = getattr(p, "place", None) is record.place and p.last == record.last
-        if p is None and isinstance(call := found.node, ast.Call):  # a method, or a library, may have data of its own
-            is_ours = isinstance(call.func, ast.Name) and not found.is_module(call.func)
-            return slot == 0 and is_ours and len(found.operands()) == 1 and not call.keywords
-        named = [x.value for x in getattr(found.node, "keywords", ()) if not isinstance(x.value, ast.Constant)]
-        return slot == 0 and len(found.operands()) == 1 and not named and not is_inside
+        if p is None and isinstance(call := expr.node, ast.Call):  # a method, or a library, may have data of its own
+            is_ours = isinstance(call.func, ast.Name) and not expr.is_module(call.func)
+            return slot == 0 and is_ours and len(expr.operands()) == 1 and not call.keywords
+        named = [x.value for x in getattr(expr.node, "keywords", ()) if not isinstance(x.value, ast.Constant)]
+        return slot == 0 and len(expr.operands()) == 1 and not named and not is_inside
 
     # -- records
 
@@ -225,8 +225,8 @@ class Naming:
         own = sorted([r for r in self.records if id(r) not in self.carried], key=lambda r: id(r.place))
         for _, group in groupby(own, key=lambda r: (id(r.place), r.last)):
             run = list(group)
-            found = self.expressions[id(run[0])]
-            if len(run) == 1 or (found is not None and found.is_write) or all([is_one(r, found) for r in run]):
+            expr = self.expressions[id(run[0])]
+            if len(run) == 1 or (expr is not None and expr.is_write) or all([is_one(r, expr) for r in run]):
                 self.whole.update(map(id, run))
             else:
                 used = {id(p) for r in run for p in r.parents}
@@ -234,16 +234,16 @@ class Naming:
                 self.parts.update(map(id, run[1:]))  # it may be one execution
                 self.whole.update(left if len(left) == 1 else ())
         for r in [r for r in self.records if r.rule.name in BASES and r.parents[1] is not None]:
-            found, value = self.expressions[id(r)], self.expression(r.parents[1])
-            if found is not None and value is not None and value.node is found.statement:
+            expr, value = self.expressions[id(r)], self.expression(r.parents[1])
+            if expr is not None and value is not None and value.node is expr.statement:
                 self.parts.add(id(r))  # u[1:] -= v writes a view into its base, and u[0] -= v the number that it makes
-                if not isinstance(found.statement.target, ast.Name):
+                if not isinstance(expr.statement.target, ast.Name):
                     self.based.update({id(r.parents[1])} - self.carried.keys())
 
     def name_records(self) -> None:
         """Targets, numbered where a name is given more than once in one call; else as they are used."""
-        located = [(r, found) for r in self.records if (found := self.expressions[id(r)]) is not None]
-        waiting = [r for r, found in located if not self.give_target(r, found)]
+        located = [(r, expr) for r in self.records if (expr := self.expressions[id(r)]) is not None]
+        waiting = [r for r, expr in located if not self.give_target(r, expr)]
         for _, group in groupby(waiting, key=lambda r: (id(r.place), r.last)):
             self.unpack(list(group))
         for r in waiting:
@@ -260,15 +260,15 @@ class Naming:
         self.keys[id(r)] = key = space_of(call, text), text
         self.given.setdefault(key, []).append(r)
 
-    def give_target(self, r: RecordLike, found: Expression) -> bool:
+    def give_target(self, r: RecordLike, expr: Expression) -> bool:
         """Name a record by the target of its expression, if it has one."""
-        target, before, goes_on = found.target, r.parents[0], id(r) in self.carried
+        target, before, goes_on = expr.target, r.parents[0], id(r) in self.carried
         if id(r) in self.based or not (goes_on or id(r) in self.whole):
             return False
-        is_base = self.carried.get(id(r)) or (goes_on and not found.is_write)  # of what is written into
-        node = getattr(found.node, "target", found.node)
-        is_item = found.stores or id(r) in self.parts
-        if found.is_write and (is_item or r.shape != ()):
+        is_base = self.carried.get(id(r)) or (goes_on and not expr.is_write)  # of what is written into
+        node = getattr(expr.node, "target", expr.node)
+        is_item = expr.stores or id(r) in self.parts
+        if expr.is_write and (is_item or r.shape != ()):
             if is_item:
                 target = [written(node.value)] if isinstance(node, ast.Subscript) else None
             code = getattr(function_of(r.place), "code", r.place)
@@ -335,13 +335,13 @@ class Naming:
         around, outer = {}, r.place
         while type(outer) is Activation:
             around[id(outer.whole)], outer = outer, outer.parent
-        found = set()
+        names = set()
         for user, slot in self.users.get(id(r), ()):
             text, call = self.operand_text(user, slot), whole(user.place)
             if call is whole(r.place) or id(call) not in around or text is None or not text.isidentifier():
                 return None
-            found.add((function_of(user.place), text))
-        return found.pop() if len(found) == 1 else None
+            names.add((function_of(user.place), text))
+        return names.pop() if len(names) == 1 else None
 
     def number(self) -> None:
         """``f``; or ``f₁``, ``f₂`` where it is assigned or written again."""
@@ -395,16 +395,16 @@ def space_of(place: Spot, text: str) -> Space:
     return "" if is_cell(code.co_filename) else code.co_filename
 
 
-def is_one(record: RecordLike, found: Expression | None) -> bool:
+def is_one(record: RecordLike, expr: Expression | None) -> bool:
     """Does each execution of the expression make one record?"""
-    return found is not None and is_of(found, record.rule.name)
+    return expr is not None and is_of(expr, record.rule.name)
 
 
-def is_of(found: Expression, operation: str) -> bool:
+def is_of(expr: Expression, operation: str) -> bool:
     """Does the expression do nothing but this operation?"""
-    if found.is_call:
-        return found.called in (operation, SYNONYMS.get(operation))
-    return isinstance(found.node, ONE)
+    if expr.is_call:
+        return expr.called in (operation, SYNONYMS.get(operation))
+    return isinstance(expr.node, ONE)
 
 
 def is_carried(record: RecordLike) -> bool:
@@ -438,18 +438,18 @@ def caller_of(call: Activation) -> Expression | None:
     """The expression that calls a function; None if it calls something else, which calls the function in its turn: one
     of Python's own or of a package, as ``sum(items)`` does, what it hands the function to, as ``search(loss, 1.0)``, or
     what takes the next value from a generator."""
-    found = find(call.parent.code, call.call) if call.parent is not None else None
-    if found is not None and isinstance(found.node, ast.Call):
+    caller = find(call.parent.code, call.call) if call.parent is not None else None
+    if caller is not None and isinstance(caller.node, ast.Call):
         own = call.code.co_name
-        if found.called != own and (call.code.co_flags & LATER or found.is_librarys):
+        if caller.called != own and (call.code.co_flags & LATER or caller.is_librarys):
             return None
-        inside = [x for y in (*found.node.args, *found.node.keywords) for x in ast.walk(y)]
+        inside = [x for y in (*caller.node.args, *caller.node.keywords) for x in ast.walk(y)]
         functions = [x.func for x in inside if isinstance(x, ast.Call)]
         for x in inside:
             handed = getattr(x, "attr", getattr(x, "id", isinstance(x, ast.Lambda) and "<lambda>"))
             if handed == own and x not in functions:
                 return None
-    return found
+    return caller
 
 
 def meanings(text: str | None, place: Spot, last: int) -> Iterator[tuple[str, Spot]]:
@@ -462,10 +462,10 @@ def meanings(text: str | None, place: Spot, last: int) -> Iterator[tuple[str, Sp
         text, last, place = argument(place, text), place.call, place.parent
 
 
-def loops_of(found: Expression | None, name: str) -> list[Loop]:
+def loops_of(expr: Expression | None, name: str) -> list[Loop]:
     """The loops around an expression whose variable a name is, or begins with."""
     first = re.split(r"\W", name)[0]
-    loops = [x for x in found.loops() if not isinstance(x, ast.While)] if found is not None else []
+    loops = [x for x in expr.loops() if not isinstance(x, ast.While)] if expr is not None else []
     return [loop for loop in loops if first in [getattr(x, "id", None) for x in ast.walk(loop.target)]]
 
 
@@ -473,9 +473,9 @@ def loops_of(found: Expression | None, name: str) -> list[Loop]:
 def is_set_before(code: CodeType, name: str, last: int) -> bool:
     """Does a code store something in a variable before that instruction, in an earlier turn of a loop around it, or in
     a function inside? Then a parameter is not what was given."""
-    found = list(dis.get_instructions(code))
-    end = max([last, *[x.offset for x in found if "JUMP_BACKWARD" in x.opname and x.argval <= last]])
-    stores = [x.argval for x in found if x.offset < end and x.opname.startswith("STORE_")]
+    instructions = list(dis.get_instructions(code))
+    end = max([last, *[x.offset for x in instructions if "JUMP_BACKWARD" in x.opname and x.argval <= last]])
+    stores = [x.argval for x in instructions if x.offset < end and x.opname.startswith("STORE_")]
     inner = [c for c in code.co_consts if isinstance(c, CodeType) and name in c.co_freevars]
     return any([name in (x if isinstance(x, tuple) else (x,)) for x in stores]) or any(
         [is_set_before(c, name, len(c.co_code)) for c in inner]
@@ -485,16 +485,16 @@ def is_set_before(code: CodeType, name: str, last: int) -> bool:
 def argument(call: Activation, name: str) -> str | None:
     """What the caller has given for a parameter: a name, an attribute or an item; else None. By its place only if no
     other is missing, unless the function is called by its name: a ``partial`` has given some before."""
-    code, found = call.code, caller_of(call)
+    code, caller = call.code, caller_of(call)
     names = code.co_varnames[: code.co_argcount]
-    if found is None or not isinstance(found.node, ast.Call) or name not in names:
+    if caller is None or not isinstance(caller.node, ast.Call) or name not in names:
         return None
-    args, words = found.node.args, {x.arg: x.value for x in found.node.keywords}
+    args, words = caller.node.args, {x.arg: x.value for x in caller.node.keywords}
     *around, own = code.co_qualname.split(".")
     has_object, is_method = names[0] in OBJECTS, around[-1:] not in ([], ["<locals>"])
     is_bound = has_object and is_method
-    is_named = found.called in (*around, own) and has_object == is_method  # else its object may be given as well
-    owner = getattr(getattr(found.node.func, "value", None), "id", None)
+    is_named = caller.called in (*around, own) and has_object == is_method  # else its object may be given as well
+    owner = getattr(getattr(caller.node.func, "value", None), "id", None)
     is_given = names[0] == "self" and owner in around  # ``Net.forward(net, x)``
     if is_bound and args and (is_given or written(args[0]) in OBJECTS):
         is_bound = is_named = False
@@ -509,9 +509,9 @@ def argument(call: Activation, name: str) -> str | None:
 @lru_cache(4096)
 def ending(path: str, n: int) -> str:
     """The last ``n`` parts of a path. (The dot in ``layers["fc.bias"]`` does not end a part.)"""
-    node, encoded, found = ast.parse(path, mode="eval").body, path.encode(), []
+    node, encoded, parts = ast.parse(path, mode="eval").body, path.encode(), []
     while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
         if isinstance(node, ast.Attribute):
-            found.append(encoded[node.value.end_col_offset :].partition(b".")[2].decode())
+            parts.append(encoded[node.value.end_col_offset :].partition(b".")[2].decode())
         node = node.func if isinstance(node, ast.Call) else node.value
-    return [*found, path][:n][-1]
+    return [*parts, path][:n][-1]

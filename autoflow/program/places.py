@@ -54,15 +54,15 @@ KNOWN: dict[int, Identity] = {}  # id of an object that lives -> what stands for
 
 def identity(x: object) -> Identity | None:
     """The identity of ``x``; None if x cannot have a weak reference."""
-    found = KNOWN.get(id(x))
-    if found is None or found.object() is not x:
-        found, key, known = Identity(), id(x), KNOWN
+    entry = KNOWN.get(id(x))
+    if entry is None or entry.object() is not x:
+        entry, key, known = Identity(), id(x), KNOWN
         try:
-            found.object = weakref.ref(x, lambda _: known.pop(key, None))
+            entry.object = weakref.ref(x, lambda _: known.pop(key, None))
         except TypeError:
             return None
-        KNOWN[key] = found
-    return found
+        KNOWN[key] = entry
+    return entry
 
 
 class Run:
@@ -197,12 +197,12 @@ def call_of(frame: FrameType) -> Call:
 
 def without_activation(frame: FrameType | None) -> list[FrameType]:
     """The user's frames from there outwards that have no activation yet."""
-    found = []
+    frames = []
     while frame is not None and frame.f_trace is None:
         if id(frame.f_globals) not in PASSED and not is_passed(frame):
-            found.append(frame)
+            frames.append(frame)
         frame = frame.f_back
-    return found
+    return frames
 
 
 def own(activation: Activation, frame: FrameType) -> None:
@@ -219,10 +219,10 @@ def variables_of(frame: FrameType) -> Mapping[str, Any]:
     variables = frame.f_locals
     if not SNAPSHOTS or not frame.f_code.co_flags & CO_OPTIMIZED:
         return variables
-    found = {**variables}
+    copy = {**variables}
     if SPACES.isdisjoint(frame.f_code.co_names) and sys.gettrace() is None:
         variables.clear()
-    return found
+    return copy
 
 
 class RecordLike(Protocol):

@@ -295,8 +295,8 @@ class Expression:
     @property
     def statement(self) -> ast.AugAssign | ast.Assign | None:
         """The assignment that writes it: ``x[i] = ...``, ``x += ...``; else None."""
-        found = self.source.above.get(self.node) if self.stores else self.node
-        return found if isinstance(found, (ast.AugAssign, ast.Assign)) else None
+        node = self.source.above.get(self.node) if self.stores else self.node
+        return node if isinstance(node, (ast.AugAssign, ast.Assign)) else None
 
     @property
     def is_call(self) -> bool:
@@ -403,20 +403,20 @@ READERS = {
 def taken_out(records: Iterable[RecordLike]) -> list[tuple[RecordLike, str]]:
     """The records of a graph that compute with what the program takes out of it as numbers, and how: ``float(w)``,
     ``y.value``, ``np.array([v, v])``, also by a name that was given to it before."""
-    found = []
+    pairs = []
     records = list(records)
     used: set[tuple[CodeType | None, str]] = set()  # the names of nodes, by code: worked out if something asks
     for record in dict.fromkeys([r for r in records for parent in r.parents if parent is None]):
         for part in [p for x, parent in operands_of(record) if parent is None for p in ast.walk(x)]:
             if takes_out(part):
-                found += [] if is_plain(part, running(code_of(record))) else [(record, written(part))]
+                pairs += [] if is_plain(part, running(code_of(record))) else [(record, written(part))]
             elif isinstance(part, ast.Call) and called(part) in READERS:
                 used = used or {(code_of(r), written(x)) for r in records for x, p in operands_of(r) if p is not None}
                 names, frame = [x for a in argument_nodes(part) for x in numbers_in(a)], running(code_of(record))
                 own = [getattr(value_in(x, frame), "requires_grad", False) is True for x in names]
                 if any(own) or any([(code_of(record), written(x)) in used for x in names]):
-                    found.append((record, written(part)))
-    return found
+                    pairs.append((record, written(part)))
+    return pairs
 
 
 def argument_nodes(call: ast.Call) -> list[ast.expr]:
@@ -439,9 +439,9 @@ def value_in(path: Any, frame: FrameType | None) -> Any:
     if isinstance(path, ast.Name):
         spaces = () if frame is None else (variables_of(frame), frame.f_globals, vars(builtins))
         return next((space[path.id] for space in spaces if path.id in space), None)
-    found = value_in(path.value, frame)
+    owner = value_in(path.value, frame)
     with contextlib.suppress(Exception):
-        return getattr(found, path.attr, None) if isinstance(path, ast.Attribute) else found
+        return getattr(owner, path.attr, None) if isinstance(path, ast.Attribute) else owner
     return None
 
 
@@ -450,8 +450,8 @@ def is_plain(part: Any, frame: FrameType | None) -> bool:
     number of no node?"""
     operand = getattr(part, "value", None) or (part.args[:1] or [getattr(part.func, "value", part)])[0]
     if isinstance(operand, (ast.Name, ast.Attribute)) and is_path(operand):
-        found = value_in(operand, frame)
-        return found is not None and not hasattr(found, "requires_grad")
+        value = value_in(operand, frame)
+        return value is not None and not hasattr(value, "requires_grad")
     return all([is_data(value_in(x, frame)) for x in paths_in(operand)])
 
 
@@ -478,15 +478,15 @@ def is_data(x: object) -> bool:
 def numbers_read(record: RecordLike, slot: int) -> str:
     """How a plain operand of a record came by numbers of nodes, and what to write instead; empty where the program is
     not known."""
-    found = expression_of(record)
-    own = found.operands()[slot : slot + 1] if found is not None else []
-    if found is None or not own:
+    expr = expression_of(record)
+    own = expr.operands()[slot : slot + 1] if expr is not None else []
+    if expr is None or not own:
         return ""
-    names = [assigned(x, found.source) for part in own for x in ast.walk(part) if isinstance(x, ast.Name)]
+    names = [assigned(x, expr.source) for part in own for x in ast.walk(part) if isinstance(x, ast.Name)]
     calls = [x for part in (*own, *names) for x in ast.walk(part) if isinstance(x, ast.Call) and called(x) in READERS]
     text = written([*calls, *own][0])
     remedy = READERS[called(calls[0])] if calls else "NumPy's functions on nodes, af.zeros(...) or af.array([...])"
-    where = f"{found.text} ({found.place.where})"
+    where = f"{expr.text} ({expr.place.where})"
     return f"{text} has numbers of nodes only, and {where} computes with them. Take {remedy} to keep the history"
 
 
@@ -507,9 +507,9 @@ def numbers_taken(origin: CodeType | FrameType | None) -> str:
         return ""
     inner = [x for x in code.co_consts if isinstance(x, CodeType) and x.co_name in COMPREHENSIONS]
     places = [*code.co_positions()][: None if frame is None else frame.f_lasti // 2]
-    found = [x for x in nodes_of([places, *[x.co_positions() for x in inner]], source) if seems_to_take(x, source)]
-    found = [x for x in found if frame is None or not is_of_data(x, frame)] or found
-    inmost = [x for x in found if not any([part in found for part in ast.walk(x) if part is not x])][:2]
+    nodes = [x for x in nodes_of([places, *[x.co_positions() for x in inner]], source) if seems_to_take(x, source)]
+    nodes = [x for x in nodes if frame is None or not is_of_data(x, frame)] or nodes
+    inmost = [x for x in nodes if not any([part in nodes for part in ast.walk(x) if part is not x])][:2]
     texts = [f"{written(x)} ({Expression(x, source).place.where})" for x in inmost]
     is_step = any([isinstance(x, ast.Compare) or (isinstance(x, ast.Call) and called(x) in STEPS) for x in inmost])
     advice = "A step has no slope: train with a smooth function" if is_step else "Use NumPy's functions on the nodes"
@@ -543,8 +543,8 @@ def is_update(node: ast.AST) -> bool:
 
 def computes_with_gradient(code: CodeType) -> bool:
     """Does a code compute ``w - lr * w.grad``, with ``w`` or its value first, as updates by hand do?"""
-    found = [] if (source := source_of(code)) is None else nodes_of([code.co_positions()], source)
-    sums = [x for x in found if isinstance(x, ast.BinOp)]
+    nodes = [] if (source := source_of(code)) is None else nodes_of([code.co_positions()], source)
+    sums = [x for x in nodes if isinstance(x, ast.BinOp)]
     paths = {x: f"{written(x.left).removesuffix('.value')}.grad" for x in sums}
     return any([is_path(part) and written(part) == paths[x] for x in sums for part in ast.walk(x)])
 
@@ -590,9 +590,9 @@ def expression_of(x: Any) -> Expression | None:
 def operands_of(record: RecordLike) -> Iterator[tuple[ast.AST, Any]]:
     """The operands of a record in the program, each with its parent in the graph; of names of plain operands
     what was assigned to them."""
-    if (found := expression_of(record)) is not None:
-        for x, parent in zip(found.operands(), record.parents, strict=False):
-            yield assigned(x, found.source) if parent is None else x, parent
+    if (expr := expression_of(record)) is not None:
+        for x, parent in zip(expr.operands(), record.parents, strict=False):
+            yield assigned(x, expr.source) if parent is None else x, parent
 
 
 def numbers_in(node: ast.AST) -> Iterator[ast.AST]:
@@ -626,11 +626,11 @@ def assigned(node: ast.AST, source: Source) -> ast.AST:
     if not isinstance(node, ast.Name):
         return node
     function = next(x for x in parents_of(node, source) if isinstance(x, FUNCTIONS))
-    found = [
+    assignments = [
         n for n in ast.walk(function)
         if isinstance(n, ast.Assign) and n.lineno < node.lineno and written(n.targets[0]) == node.id
     ]  # fmt: skip
-    return max(found, key=lambda n: n.lineno).value if found else node
+    return max(assignments, key=lambda n: n.lineno).value if assignments else node
 
 
 MODULES = frozenset({"np", "numpy", "af", "autoflow", "scipy", "special", "linalg", "math"})  # imported in other cells

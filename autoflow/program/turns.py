@@ -30,11 +30,11 @@ class Turns:
     def of(self, record: RecordLike) -> tuple[str, ...]:
         """The turns of the loops around a record, the outermost first: ``t = 2, iteration 3 of 5``."""
         place: Spot = getattr(record, "place", None)
-        last, found = getattr(record, "last", -1), list[str]()
+        last, turns = getattr(record, "last", -1), list[str]()
         while type(place) is Activation:
-            found[:0] = [self.told(place, loop) for loop in known_loops(place, last)]
+            turns[:0] = [self.told(place, loop) for loop in known_loops(place, last)]
             place, last = (place.parent, place.call) if not runs_later(place) else (None, -1)
-        return tuple(found)
+        return tuple(turns)
 
     def told(self, place: Activation, loop: Loop) -> str:
         """A turn in words: of how many, if the loop has ended."""
@@ -65,18 +65,18 @@ def running() -> Iterator[tuple[int, tuple[Activation, int]]]:
 def known_loops(place: Activation, last: int) -> list[Loop]:
     """The loops around an instruction in its own function, if their turns are known. Not those of a test: it belongs to
     no turn."""
-    loops, found = own_loops(place, last), find(place.code, last)
+    loops, expr = own_loops(place, last), find(place.code, last)
     tests = [span_of(loop.test) for loop in loops if isinstance(loop, ast.While)]
-    is_test = found is None or any([is_within(found.span, span) for span in tests])
+    is_test = expr is None or any([is_within(expr.span, span) for span in tests])
     current = [x for x in loops if x not in DROPPED and x in place.turns and place.turns[x][1]]
     return loops if not is_test and current == loops else []
 
 
 def runs_later(call: Activation) -> bool:
     """May a generator still run in later turns of its caller? Not if the first to take a value takes all of them."""
-    found = find(call.parent.code, call.call) if call.parent is not None else None
-    takes_all = found is not None and (
-        isinstance(found.node, (ast.Tuple, ast.List, ast.Set)) or (found.is_call and found.called in TAKE_ALL)
+    caller = find(call.parent.code, call.call) if call.parent is not None else None
+    takes_all = caller is not None and (
+        isinstance(caller.node, (ast.Tuple, ast.List, ast.Set)) or (caller.is_call and caller.called in TAKE_ALL)
     )
     return bool(call.code.co_flags & LATER) and not takes_all
 
@@ -88,20 +88,20 @@ def run_of(place: Spot, last: int, called: CodeType | None = None) -> Execution:
 
 def is_direct(call: Activation) -> bool:
     """Does the instruction call just this function, and once? ``map(f, xs)`` calls f often."""
-    found = caller_of(call)
-    if found is None or not found.is_call:
+    caller = caller_of(call)
+    if caller is None or not caller.is_call:
         return call.code.co_name in COMPREHENSIONS
-    is_ours = not found.is_module(found.node.func)
+    is_ours = not caller.is_module(caller.node.func)
     own = call.code.co_name
-    return found.called == own or (own in ("__call__", "__init__", "<lambda>") and is_ours)
+    return caller.called == own or (own in ("__call__", "__init__", "<lambda>") and is_ours)
 
 
 def own_loops(place: Activation, last: int) -> list[Loop]:
     """The loops around an instruction in its own function, the outermost first. A comprehension may be one."""
-    found = find(place.code, last)
-    loops = list(found.loops()) if found is not None else []
-    if found is not None and loops and place.code.co_name in FRAMES:
-        loops = [loop for loop in loops if found.source.above[loop] is found.source.above[loops[0]]]
+    expr = find(place.code, last)
+    loops = list(expr.loops()) if expr is not None else []
+    if expr is not None and loops and place.code.co_name in FRAMES:
+        loops = [loop for loop in loops if expr.source.above[loop] is expr.source.above[loops[0]]]
     return loops[::-1]
 
 

@@ -42,15 +42,15 @@ def events_of(code: CodeType) -> dict[int, list[Event]]:
     if events is None:
         if len(EVENTS) > MOST:
             EVENTS.clear()
-        found: dict[int, list[Event]] = {}
+        events_at: dict[int, list[Event]] = {}
         with contextlib.suppress(Exception):  # it must not reach the program that runs
             rows = list(dis.get_instructions(code))
             if any([row.opcode in JUMPS for row in rows]) and (source := source_of(code)) is not None:
                 for loop, turn, entries in loops_in(code, rows, source):
                     around = tuple(loops_around(loop, source.above))
                     for offset, begins in ((turn, True), *[(entry, False) for entry in entries]):
-                        found.setdefault(offset, []).append((begins, loop, around))
-        events = EVENTS[id(code)] = code, {k: sorted(x, key=lambda event: not event[0]) for k, x in found.items()}
+                        events_at.setdefault(offset, []).append((begins, loop, around))
+        events = EVENTS[id(code)] = code, {k: sorted(x, key=lambda event: not event[0]) for k, x in events_at.items()}
     return events[1]
 
 
@@ -65,13 +65,13 @@ def loops_in(code: CodeType, rows: list[Any], source: Source) -> list[tuple[Loop
     steps = [(k, k + 1) for k, row in enumerate(rows[:-1]) if row.opname not in ENDS]
     steps += [(k, at[row.argval]) for k, row in enumerate(rows) if row.opcode in JUMPS]
     steps = [(j, k) for j, k in steps if spans[j] is not None and spans[k] is not None]
-    found: list[tuple[Loop, int, set[int]]] = []
+    loops: list[tuple[Loop, int, set[int]]] = []
     for k in [k for k, row in enumerate(rows) if row.opname == "FOR_ITER"]:
         store, head = k + 1 + (rows[k + 1].opname == "NOT_TAKEN"), k
         while rows[head - 1].opname == "EXTENDED_ARG":
             head -= 1
         if (target := loop_of_target(spans[store], source)) is not None:
-            found.append((target, rows[store].offset, {rows[head - 1].offset}))
+            loops.append((target, rows[store].offset, {rows[head - 1].offset}))
 
     def into(span: Span) -> list[tuple[int, int]]:
         return [(j, k) for j, k in steps if is_within(spans[k], span) and not is_within(spans[j], span)]
@@ -81,8 +81,8 @@ def loops_in(code: CodeType, rows: list[Any], source: Source) -> list[tuple[Loop
         begin = find(code, rows[min(first)].offset) if len(first) == 1 else None
         if begin is not None and next(begin.loops(), None) is loop:
             entries = {rows[j].offset for j, _ in into(span_of(loop))}
-            found.append((loop, rows[min(first)].offset, entries))
-    return found
+            loops.append((loop, rows[min(first)].offset, entries))
+    return loops
 
 
 def loop_of_target(span: Span | None, source: Source) -> Loop | None:
@@ -100,9 +100,9 @@ def alone() -> int:
     """The number of references to what a frame carries. If a record or a call was made in a turn, there are more."""
     frame = getframe()
     before, frame.f_trace = frame.f_trace, Activation()
-    found = sys.getrefcount(frame.f_trace)
+    count = sys.getrefcount(frame.f_trace)
     frame.f_trace = before
-    return found
+    return count
 
 
 ALONE = alone()

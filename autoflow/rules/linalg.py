@@ -227,8 +227,8 @@ def einsum_x(g: Array, k: int, xs_others: Any, xs_shape: Any, letters: str, opti
     terms = inputs.split(",")
     own = terms.pop(k)
     sizes = dict(zip(own, xs_shape[k], strict=True))
-    found = set(out).union(*terms)
-    shared = "".join([c for c in sizes if c in found])
+    other_letters = set(out).union(*terms)
+    shared = "".join([c for c in sizes if c in other_letters])
     others = [in_dtype(x, dtype) for i, x in enumerate(xs_others) if i != k]
     road = optimize if isinstance(optimize, (bool, str)) else True
     sent = np.einsum(",".join([out, *terms]) + "->" + shared, g, *others, optimize=road)

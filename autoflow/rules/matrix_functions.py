@@ -111,8 +111,8 @@ def each(function: Any, x: Array) -> Array:
     """The function applied to every matrix of a stack."""
     if x.ndim < 3:
         return function(x)
-    found = [function(x[i]) for i in np.ndindex(x.shape[:-2])]
-    return np.stack(found).reshape(x.shape) if found else x
+    results = [function(x[i]) for i in np.ndindex(x.shape[:-2])]
+    return np.stack(results).reshape(x.shape) if results else x
 
 
 @kernel

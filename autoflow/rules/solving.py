@@ -109,15 +109,15 @@ def det_x(g: Array, x: Array, z: Array) -> Array:
 def adjugate(x: Array, det: Array) -> Array:
     """adj(x), from the inverse, unless some x of the stack is so close to singular that rounding would spoil it. Then
     its rows and columns get other units, powers of two, in which their largest elements are near 1."""
-    if (found := regular_adjugate(x, det)) is not None:
-        return found
+    if (result := regular_adjugate(x, det)) is not None:
+        return result
     rows = exponents(np.abs(numbers_of(x)), -1)
     y = times_power_of_two(x, -rows)
     columns = exponents(np.abs(numbers_of(y)), -2)
     y = times_power_of_two(y, -columns)
-    found = regular_adjugate(y, np.linalg.det(y))
+    result = regular_adjugate(y, np.linalg.det(y))
     units = np.sum(rows, axis=-2, keepdims=True) - rows + np.sum(columns, axis=-1, keepdims=True) - columns
-    return times_power_of_two(adjugate_of_singular(y) if found is None else found, units.mT)
+    return times_power_of_two(adjugate_of_singular(y) if result is None else result, units.mT)
 
 
 def regular_adjugate(x: Array, det: Array) -> Array | None:

@@ -223,13 +223,13 @@ def widths_by_axis(widths: dict[int, Any], ndim: int) -> list[tuple[int, int]]:
     >>> widths_by_axis({0: 2, -1: (1, 0)}, 3)
     [(2, 2), (0, 0), (1, 0)]
     """
-    found = [(0, 0)] * ndim
+    padding = [(0, 0)] * ndim
     for axis, width in widths.items():
         match width:
             case int(both):
-                found[axis] = both, both
+                padding[axis] = both, both
             case tuple((int(before), int(behind))):
-                found[axis] = before, behind
+                padding[axis] = before, behind
             case _:
                 raise TypeError(f"np.pad: {width!r} of axis {axis} is neither a whole number nor a pair of them")
-    return found
+    return padding

@@ -107,11 +107,11 @@ def is_in_python(kind: object) -> bool:
 def replaced(x: object, kind: type, change: Callable[[Any], Any]) -> Any:
     """A copy of an object, of class ``kind``, with all attributes changed, and its own methods bound to the copy."""
     new: Any = object.__new__(kind)
-    found = {}
+    values = {}
     for name, v in attributes(x).items():
         is_own = type(v) is MethodType and v.__self__ is x
-        found[name] = MethodType(getattr(kind, v.__name__, v.__func__), new) if is_own else change(v)
-    return with_attributes(new, found)
+        values[name] = MethodType(getattr(kind, v.__name__, v.__func__), new) if is_own else change(v)
+    return with_attributes(new, values)
 
 
 def attributes(x: object) -> dict[str, Any]:
@@ -120,10 +120,10 @@ def attributes(x: object) -> dict[str, Any]:
     return {**vars(x), **{name: getattr(x, name) for name in slots}}
 
 
-def with_attributes(x: object, found: ByName) -> Any:
+def with_attributes(x: object, values: ByName) -> Any:
     """The object, with these as its attributes."""
-    vars(x).update(found)
-    for name in [name for name in found if isinstance(getattr(type(x), name, None), MemberDescriptorType)]:
+    vars(x).update(values)
+    for name in [name for name in values if isinstance(getattr(type(x), name, None), MemberDescriptorType)]:
         setattr(x, name, vars(x).pop(name))
     return x
 
@@ -179,8 +179,8 @@ def fillable(z: Any) -> Any:
 
 def broadcast(*arrays: Any, **options: Any) -> Any:
     """``np.broadcast_arrays``; beside a node, nodes can be written into copies of the others."""
-    found = np.broadcast_arrays(*arrays, **options)
-    return tuple([fillable(x) if type(x) is np.ndarray else x for x in found]) if is_ours(found) else found
+    results = np.broadcast_arrays(*arrays, **options)
+    return tuple([fillable(x) if type(x) is np.ndarray else x for x in results]) if is_ours(results) else results
 
 
 ALLOCATORS = ["empty", "empty_like", "full", "full_like", "ones", "ones_like", "zeros", "zeros_like"]
@@ -269,8 +269,8 @@ class Space(dict[str, Any]):
         self.names = names
 
     def __missing__(self, name: str) -> Any:
-        self[name] = found = COPIES.find(self.names[name]) if name in self.names else BUILTINS[name]
-        return found
+        self[name] = value = COPIES.find(self.names[name]) if name in self.names else BUILTINS[name]
+        return value
 
 
 class Library(ModuleType):
@@ -283,9 +283,9 @@ class Library(ModuleType):
     def __getattr__(self, name: str) -> Any:
         _, of_numpy, inside = self.module.__name__.partition("array_api_compat.numpy")  # NumPy's, partly rewritten
         theirs = import_module(f"numpy{inside}") if of_numpy and inside in ("", ".linalg", ".fft") else self.module
-        found = COPIES.find(getattr(theirs if hasattr(theirs, name) else self.module, name))
-        setattr(self, name, found)
-        return found
+        value = COPIES.find(getattr(theirs if hasattr(theirs, name) else self.module, name))
+        setattr(self, name, value)
+        return value
 
     def __reduce__(self) -> tuple[object, ...]:
         return library, (self.module.__name__,)
@@ -417,10 +417,10 @@ def pickled(x: object) -> tuple[object, ...]:
     """What pickle keeps of an object of our classes: in place of our copies of functions it keeps SciPy's."""
     copied = [f for f in COPIES.held if not isinstance(f, ModuleType)]  # copies of modules pickle themselves
     theirs = {id(COPIES.get(id(f))): f for f in [*copied, *[getattr(np, name) for name in MAKERS]]}
-    found = {name: theirs[id(v)] for name, v in attributes(x).items() if id(v) in theirs}
+    functions = {name: theirs[id(v)] for name, v in attributes(x).items() if id(v) in theirs}
     kind = type(x).__bases__[-1] if "is_a_copy" in vars(type(x)) else type(x)
     modules = {name: v.__name__ for name, v in attributes(x).items() if type(v) is ModuleType}
-    return unpickled, (kind, {**attributes(x), **found, **modules}, [*found], [*modules])
+    return unpickled, (kind, {**attributes(x), **functions, **modules}, [*functions], [*modules])
 
 
 def unpickled(kind: type, state: dict[str, Any], functions: list[str], modules: list[str]) -> Any:

@@ -82,9 +82,9 @@ def odeint(func: AnyFunction, y0: Any, t: Any, args: Any = (), *, tfirst: bool =
         integrate: Any = functools.partial(scipy_integrate().odeint, lambda y, s: problem.numbers(y, s, values), y0, t)
         if y0.size == size:
             return integrate(**options)
-        z, found = integrate(**least(options), full_output=True)
-        if found["message"] != "Integration successful.":  # SciPy warns, and returns any numbers
-            raise RuntimeError(f"af.integrate.odeint, on the way back: {found['message']}")
+        z, info = integrate(**least(options), full_output=True)
+        if info["message"] != "Integration successful.":  # SciPy warns, and returns any numbers
+            raise RuntimeError(f"af.integrate.odeint, on the way back: {info['message']}")
         return z
 
     y0, t = np.atleast_1d(real_array(y0, "y0")), real_array(t, "t")
@@ -192,15 +192,15 @@ def solve_ivp(
     tests = [] if events is None else [events] if callable(events) else list(events)
     questions = [question(event, put) for event in tests]
     start, *plain = plain_arrays([y0, *arrays])
-    found = apart().call(
+    result = apart().call(
         scipy_integrate().solve_ivp, lambda t, y: problem.numbers(y, t, plain), (float(t0), float(t1)), start, method,
         value_of(t_eval), dense_output,
         [as_scipy(event, ask, plain) for event, ask in zip(tests, questions, strict=True)] or None,
         **plain_jacobian(options, put(plain)),
     )  # fmt: skip
     if not has_gradient([t0, t1, y0, t_eval, *arrays]):
-        return found
-    return on_nodes(found, problem, questions, (y0, t0, t1, t_eval), arrays)
+        return result
+    return on_nodes(result, problem, questions, (y0, t0, t1, t_eval), arrays)
 
 
 class Stepping:
@@ -214,10 +214,10 @@ class Stepping:
         parts = [y0]
         for start, end in pairwise(t):
             if start != end:
-                found = solve(slope, (start, end), parts[-1], self.method, [end], **self.options)
-                if not found.success:
-                    raise RuntimeError(f"af.integrate.solve_ivp: {found.message}")
-            parts.append(found.y[:, -1] if start != end else parts[-1])
+                result = solve(slope, (start, end), parts[-1], self.method, [end], **self.options)
+                if not result.success:
+                    raise RuntimeError(f"af.integrate.solve_ivp: {result.message}")
+            parts.append(result.y[:, -1] if start != end else parts[-1])
         return np.stack(parts)
 
 
@@ -242,7 +242,7 @@ def as_scipy(event: object, ask: AnyFunction, plain: list[Array]) -> AnyFunction
     return asked
 
 
-def on_nodes(found: Any, problem: Ivp, questions: list[Any], given: Values, arrays: list[Array]) -> Any:
+def on_nodes(result: Any, problem: Ivp, questions: list[Any], given: Values, arrays: list[Array]) -> Any:
     """SciPy's answer with nodes in it."""
     y0, t0, t1, t_eval = given
 
@@ -253,22 +253,22 @@ def on_nodes(found: Any, problem: Ivp, questions: list[Any], given: Values, arra
         return Trajectory.apply(y0, grid, *arrays, problem=problem, values=z)[1:]
 
     for k, ask in enumerate(questions):
-        if len(times := found.t_events[k]):
-            values = np.reshape(found.y_events[k], (len(times), -1))
+        if len(times := result.t_events[k]):
+            values = np.reshape(result.y_events[k], (len(times), -1))
             node = EventTimes.apply(y0, t0, *arrays, problem=problem, ask=ask, times=times)
-            found.t_events[k], found.y_events[k] = node, states(node, values)
+            result.t_events[k], result.y_events[k] = node, states(node, values)
     if t_eval is not None:
-        times = as_array(t_eval)[: len(found.t)]
+        times = as_array(t_eval)[: len(result.t)]
     else:
-        last: Any = t1 if found.status == 0 else found.t[-1]
-        if found.status == 1:
-            (last,) = [times[-1] for times in found.t_events if len(times) and value_of(times[-1]) == found.t[-1]][:1]
-        times = np.concatenate([np.reshape(t0, 1), found.t[1:-1], np.reshape(last, 1)])
-    if len(found.t):
-        found.t, found.y = times, states(times, found.y.T).T
-    if found.sol is not None:
-        found.sol = Between(found.sol, states)
-    return found
+        last: Any = t1 if result.status == 0 else result.t[-1]
+        if result.status == 1:
+            (last,) = [times[-1] for times in result.t_events if len(times) and value_of(times[-1]) == result.t[-1]][:1]
+        times = np.concatenate([np.reshape(t0, 1), result.t[1:-1], np.reshape(last, 1)])
+    if len(result.t):
+        result.t, result.y = times, states(times, result.y.T).T
+    if result.sol is not None:
+        result.sol = Between(result.sol, states)
+    return result
 
 
 class Between:
@@ -350,10 +350,10 @@ def quad(func: AnyFunction, a: Array, b: Array, args: object = (), **options: ob
     def numbers(x: float) -> Any:
         return numbers_alone(integrand(x, *plain), "func of af.integrate.quad")[()]
 
-    found = apart().call(scipy_integrate().quad, numbers, float(low), float(high), **options)
+    result = apart().call(scipy_integrate().quad, numbers, float(low), float(high), **options)
     if not has_gradient([a, b, *arrays]):
-        return found
-    return Area.apply(a, b, *arrays, integrand=integrand, options=options, value=found[0]), found[1]
+        return result
+    return Area.apply(a, b, *arrays, integrand=integrand, options=options, value=result[0]), result[1]
 
 
 class Area(Function):

@@ -132,8 +132,8 @@ def lapack_functions(names: Any, arrays: Any = (), **options: Any) -> tuple[Arra
 
 def find_indices(grid: Any, xi: Any) -> tuple[Any, Any]:
     """The cell of each point, and where in the cell it is, along each axis."""
-    found = [(g, x, interval(x, g, 0, len(g) - 2)) for g, x in zip(grid, xi, strict=True)]
-    return np.stack([i for _, _, i in found]), np.stack([(x - g[i]) / (g[i + 1] - g[i]) for g, x, i in found])
+    triples = [(g, x, interval(x, g, 0, len(g) - 2)) for g, x in zip(grid, xi, strict=True)]
+    return np.stack([i for _, _, i in triples]), np.stack([(x - g[i]) / (g[i + 1] - g[i]) for g, x, i in triples])
 
 
 def coordinates(points: Array, ndim: object = None) -> Array:

@@ -47,17 +47,17 @@ def mirrored(names: ByName, functions: Iterable[str] = ()) -> tuple[Any, Any]:
         if name.startswith("__"):
             raise AttributeError(f"module {names['__name__']!r} has no attribute {name!r}")
         try:
-            found = getattr(theirs(), name)
+            original = getattr(theirs(), name)
         except AttributeError:
             raise AttributeError(f"module {names['__name__']!r} has no attribute {name!r}: neither has scipy") from None
-        if isinstance(found, types.ModuleType):
+        if isinstance(original, types.ModuleType):
             try:
                 return import_module(f"{names['__name__']}.{name}")
             except ModuleNotFoundError:  # we have no rules for it
                 names[name] = module = types.ModuleType(f"{names['__name__']}.{name}")
                 vars(module).update(zip(("__getattr__", "__dir__"), mirrored(vars(module)), strict=True))
                 return module
-        names[name] = twin = for_nodes(found, f"{home}.{name}")
+        names[name] = twin = for_nodes(original, f"{home}.{name}")
         return twin
 
     OWN[home] = [name for name in functions if name in names]
@@ -150,19 +150,19 @@ class Methods:
         if name[0] == "_":
             raise AttributeError(name)
         is_plain = not has_node([*self.args, *self.kwds.values()])
-        found = getattr(self.scipys if is_plain or name in UNFROZEN else self.theirs, name)
-        if not callable(found):
+        attribute = getattr(self.scipys if is_plain or name in UNFROZEN else self.theirs, name)
+        if not callable(attribute):
             if is_plain:
-                return found
+                return attribute
             raise NoRuleError(f"{self.path}(...).{name} of a node has no derivative here: {ADVICE}")
         if not (self.args or self.kwds):
-            twin = on_nodes(found, f"{self.path}.{name}")
-            self.made[name] = self.made.get(name) or (of_counts(twin, found) if name in ("pmf", "logpmf") else twin)
+            twin = on_nodes(attribute, f"{self.path}.{name}")
+            self.made[name] = self.made.get(name) or (of_counts(twin, attribute) if name in ("pmf", "logpmf") else twin)
             return self.made[name]
 
         def run(*x: Any, **options: Any) -> Any:
             if is_plain and not has_node([*x, *options.values()]):
-                return in_ours(found(*x, **options))
+                return in_ours(attribute(*x, **options))
             if name in FROZEN:
                 x, options = (), FROZEN[name].bind(*x, **options).arguments
             first = [options.pop(word) for word in FIRST if word in options]
@@ -262,15 +262,15 @@ def in_ours(x: object) -> Any:
         return x
     with contextlib.suppress(ImportError, TypeError, AttributeError):
         first, *rest = home.split(".")
-        found: Any = getattr(functools.reduce(getattr, rest, import_module(f"autoflow.{first}")), kind.__name__, None)
-        is_same = isinstance(found, type) and issubclass(found, kind)
-        twin = found if is_same else refusing(kind, f"{home}.{kind.__name__}")
-        if found is None or twin.__module__ not in sys.modules:  # pickle would not find it by its name
+        ours: Any = getattr(functools.reduce(getattr, rest, import_module(f"autoflow.{first}")), kind.__name__, None)
+        is_same = isinstance(ours, type) and issubclass(ours, kind)
+        twin = ours if is_same else refusing(kind, f"{home}.{kind.__name__}")
+        if ours is None or twin.__module__ not in sys.modules:  # pickle would not find it by its name
             twin.__reduce__ = lambda x: (in_ours, (replaced(x, kind, lambda v: v),))
         # It may hold np.asarray; if its class has rules it may hold np itself, which must take nodes then.
         changed: Any = None if "mirrored" in vars(twin) else types.ModuleType
-        found = {id(v): COPIES.find(v) for v in attributes(x).values() if callable(v) or type(v) is changed}
-        return replaced(x, twin, lambda v: found.get(id(v), v))
+        ours = {id(v): COPIES.find(v) for v in attributes(x).values() if callable(v) or type(v) is changed}
+        return replaced(x, twin, lambda v: ours.get(id(v), v))
     return x
 
 

@@ -73,18 +73,18 @@ def check_errors(z: object, theirs: Any, args: Any, options: Any) -> None:
     """Let SciPy decide where a result is not finite: of a batch of plain numbers (an example where it raises an error,
     or gives numbers, is a doubt); also of nodes where it makes Python's numbers, in which ``1 / float(x)`` is an error,
     if the arguments are finite."""
-    kept, found = kept_in([*args, *options.values()]), [*leaves(z)]
+    kept, results = kept_in([*args, *options.values()]), [*leaves(z)]
     if not (is_plain := all(map(is_plain_batch, kept))) and not SEEN.floats:
         return
     layers = [x.batch_layer for x in map(value_of, kept) if hasattr(x, "batch_layer")]
     layer = max(layers, key=lambda layer: layer.depth, default=None)
-    for k in np.flatnonzero(~are_finite(found) & (is_plain or are_finite(kept))).tolist():
+    for k in np.flatnonzero(~are_finite(results) & (is_plain or are_finite(kept))).tolist():
         alone, is_same = functools.partial(example, wrap=lambda x: x[()], k=k), False
         try:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")
                 one = theirs(*[numbers(alone(x)) for x in args], **{n: numbers(alone(v)) for n, v in options.items()})
-                pairs = zip(map(np.isfinite, map(alone, found)), map(np.isfinite, leaves(one)), strict=True)
+                pairs = zip(map(np.isfinite, map(alone, results)), map(np.isfinite, leaves(one)), strict=True)
                 is_same = all(itertools.starmap(np.array_equal, pairs))
         except Exception:
             if layer is None:
@@ -104,11 +104,11 @@ def are_finite(x: Any) -> Any:
     """Are the numbers in it finite? One answer for each example of a batch."""
     if isinstance(x, list):
         return functools.reduce(np.logical_and, map(are_finite, x), np.True_)
-    found, batch = innermost(x), value_of(x)
-    if type(found) is not np.ndarray or found.dtype.kind not in "fc":
+    array, batch = innermost(x), value_of(x)
+    if type(array) is not np.ndarray or array.dtype.kind not in "fc":
         return np.True_
     is_mapped = getattr(batch, "mapped", False) and type(value_of(batch.inner)) is np.ndarray
-    return np.isfinite(found).all(tuple(range(is_mapped, found.ndim)))
+    return np.isfinite(array).all(tuple(range(is_mapped, array.ndim)))
 
 
 def numbers(x: Any) -> Any:
@@ -189,11 +189,11 @@ def prove(theirs: object, name: str, args: Any, options: Any) -> str:
             is_inexact = any([np.result_type(value_of(x)).kind in "fc" for x in expected])
             if expected and not (is_inexact or any(map(is_lazy, kept_in([*args, *options.values()])))):
                 return "plain"
-            found = checked_run(lambda: call(COPIES.find(theirs), variable))
-            if all([has_values(x, y) for x, y in itertools.zip_longest(found, expected)]):
+            outputs = checked_run(lambda: call(COPIES.find(theirs), variable))
+            if all([has_values(x, y) for x, y in itertools.zip_longest(outputs, expected)]):
                 why = "its derivative is not that of its values"
-                if is_slope(found, inputs, lambda move: call(theirs, move)):
-                    return "code" if is_ours(found) else "flat"
+                if is_slope(outputs, inputs, lambda move: call(theirs, move)):
+                    return "code" if is_ours(outputs) else "flat"
         except Exception as error:
             why, cause = f"{type(error).__name__}: {error}".partition("\n")[0], error
     raise NoRuleError(f"{name} of a node has no derivative here ({why}): {ADVICE}") from cause
@@ -206,10 +206,10 @@ def has_values(x: object, y: object) -> bool:
     return x.shape == y.shape and np.allclose(x, y, 0, 1e-9 * size, equal_nan=True)
 
 
-def is_slope(found: list[Any], inputs: list[Any], call: Callable[[Any], list[Any]]) -> bool:
+def is_slope(outputs: list[Any], inputs: list[Any], call: Callable[[Any], list[Any]]) -> bool:
     """Does the derivative of the results, in one direction, agree with differences of SciPy's values?"""
     rng = np.random.default_rng(0)
-    here = [np.asarray(value_of(x)) for x in found]
+    here = [np.asarray(value_of(x)) for x in outputs]
     weights = [rng.normal(size=y.shape) * turn(y) for y in here]
     steps = [rng.uniform(0.5, 1.5, x.shape) * np.maximum(np.abs(x.value), 0.1) * turn(x) for x in inputs]
 
@@ -226,7 +226,7 @@ def is_slope(found: list[Any], inputs: list[Any], call: Callable[[Any], list[Any
         return float(loss(call(lambda x: x + h * next(left))))
 
     sent_to: dict[int, Any] = {}  # not x.grad: a result may also depend on the user's nodes
-    if gradient_target(total := loss(found)) is not None:
+    if gradient_target(total := loss(outputs)) is not None:
         sent_to = {id(x): g for x, g in run_pass(total)}
     sent: Any = np.zeros(1)
     some = any([np.isfinite(g).any() for g in sent_to.values()])  # then a NaN is a real one, to be left out

@@ -32,7 +32,7 @@ ARGUMENTS: ContextVar[Values] = ContextVar("ARGUMENTS", default=())  # of the co
 def kept_in(x: object) -> list[Array]:
     """The arrays that compute in their own way (nodes, batches, other libraries'), also those in lists."""
     if isinstance(x, (list, tuple)):
-        return [found for part in x for found in kept_in(part)]
+        return [array for part in x for array in kept_in(part)]
     return [x] if hasattr(type(x), "__array_function__") and type(x) is not np.ndarray else []
 
 
@@ -100,23 +100,23 @@ def on_library(theirs: AnyFunction) -> AnyFunction:
 def stand_ins() -> Copies:
     """What copies call in place of functions that take the numbers or make arrays to be written into."""
     makers = ((np.array, True), (np.asarray, None), (np.asanyarray, None))
-    found = Copies({id(theirs): keeping(theirs, copies) for theirs, copies in makers})
+    table = Copies({id(theirs): keeping(theirs, copies) for theirs, copies in makers})
     pairs = ((np.empty, np.empty_like), (np.zeros, np.zeros_like), (np.ones, np.ones_like))
-    found |= {id(theirs): new_array(theirs, like) for theirs, like in pairs}
-    found |= {id(theirs): on_library(theirs) for theirs in (np.arange, np.eye)}
-    empty, asarray = found[id(np.empty)], found[id(np.asarray)]
-    found[id(np.empty_like)] = lambda a, dtype=None: (
+    table |= {id(theirs): new_array(theirs, like) for theirs, like in pairs}
+    table |= {id(theirs): on_library(theirs) for theirs in (np.arange, np.eye)}
+    empty, asarray = table[id(np.empty)], table[id(np.asarray)]
+    table[id(np.empty_like)] = lambda a, dtype=None: (
         np.empty_like(a, dtype) if kept_in(a) else empty(a.shape, a.dtype if dtype is None else dtype)
     )
-    found[id(np.full)] = lambda shape, value, dtype: filled(empty(shape, dtype), value)
+    table[id(np.full)] = lambda shape, value, dtype: filled(empty(shape, dtype), value)
     concatenate: Any = np.concatenate
     for theirs in (concatenate, concatenate._implementation):
-        found[id(theirs)] = lambda xs, *axis, **how: np.concatenate([asarray(x) for x in xs], *axis, **how)
-    found[id(np.broadcast)] = lambda *xs: np.broadcast(*[np.broadcast_to(0, np.shape(x)) for x in xs])
-    found[id(np.broadcast_to)] = lambda x, shape, subok=True: np.broadcast_to(x, shape)
-    found[id(np.argsort)] = lambda x, **how: np.argsort(x, **how) if hasattr(x, "dtype") else np.argsort(x).tolist()
-    found[id(np.ndarray)] = AnyArray
-    return found
+        table[id(theirs)] = lambda xs, *axis, **how: np.concatenate([asarray(x) for x in xs], *axis, **how)
+    table[id(np.broadcast)] = lambda *xs: np.broadcast(*[np.broadcast_to(0, np.shape(x)) for x in xs])
+    table[id(np.broadcast_to)] = lambda x, shape, subok=True: np.broadcast_to(x, shape)
+    table[id(np.argsort)] = lambda x, **how: np.argsort(x, **how) if hasattr(x, "dtype") else np.argsort(x).tolist()
+    table[id(np.ndarray)] = AnyArray
+    return table
 
 
 class KindOfArray(type):

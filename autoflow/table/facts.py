@@ -67,10 +67,10 @@ def find(word: str) -> Any:
     >>> find("linalg.eig!?") is np.linalg.eig
     True
     """
-    found: Any = np
+    value: Any = np
     for part in word.rstrip("!?").split("."):
-        found = vars(found).get(part)
-    return found
+        value = vars(value).get(part)
+    return value
 
 
 def of_kind(*kinds: str) -> frozenset[Any]:

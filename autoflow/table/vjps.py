@@ -291,13 +291,13 @@ def sequence_values(words: Needs, n: int) -> Callable[[Values], list[Any]]:
     """What the derivatives of a sequence of n arrays read, as a function of ``saved``."""
 
     def values(saved: Values) -> list[Any]:
-        found: list[Any] = []
+        entries: list[Any] = []
         for i, what in words:
             if i == ALL:
-                found.append(Shapes([getattr(x, "shape", ()) for x in saved[:n]]) if what in SIZES else saved[:n])
+                entries.append(Shapes([getattr(x, "shape", ()) for x in saved[:n]]) if what in SIZES else saved[:n])
             else:
-                found.append(getattr(saved[i], what) if what else saved[i])
-        return found
+                entries.append(getattr(saved[i], what) if what else saved[i])
+        return entries
 
     return values
 

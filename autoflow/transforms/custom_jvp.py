@@ -152,14 +152,14 @@ class RuleCall:
                       pytree.tree_unflatten(self.primals, tangents))  # fmt: skip
         if not isinstance(answer, (tuple, list)) or len(answer) != 2:
             raise TypeError(f"the rule of {name} returns a pair: the value, and its tangent; not {answer!r:.60}")
-        values, found = [pytree.tree_leaves(x) for x in answer]
+        values, slopes = [pytree.tree_leaves(x) for x in answer]
         shapes = [np.shape(z) for z in values]
-        if [np.shape(t) for t in found] != shapes or len(found) != len(pytree.tree_leaves(self.shape)):
+        if [np.shape(t) for t in slopes] != shapes or len(slopes) != len(pytree.tree_leaves(self.shape)):
             raise GradientShapeError(
-                f"the rule of {name} returned tangents of shapes {[np.shape(t) for t in found]} for values of shapes "
+                f"the rule of {name} returned tangents of shapes {[np.shape(t) for t in slopes]} for values of shapes "
                 f"{shapes}: one for each result, of its shape"
             )
-        return found
+        return slopes
 
 
 class Ruled(Function):

@@ -250,8 +250,8 @@ class Trace:
 
     def checked_reach(self, results: list[object], allow_unused: bool) -> None:
         """Raise LostGradientError where all gradients would be zero: in most cases the graph was left by mistake."""
-        found = any(self._stops.values()) or allow_unused or not self.leaves
-        if not found and not any(map(self.reaches, results)):
+        is_fine = any(self._stops.values()) or allow_unused or not self.leaves
+        if not is_fine and not any(map(self.reaches, results)):
             from ..backprop.second_runs import codes_of
 
             what = "the function's result depends on none of the arguments that it is differentiated for"
@@ -265,8 +265,8 @@ class Trace:
             return [None] * len(self.leaves)
         nested = self.nested if nested is None else nested
         pairs = passes.run_pass(z, seed, create_graph=nested, stop=stop)
-        found = {id(holder): g for holder, g in pairs}
-        return [*map(found.get, map(id, self.records))]
+        gradients = {id(holder): g for holder, g in pairs}
+        return [*map(gradients.get, map(id, self.records))]
 
     def to_user_tree(self, gradients: list[Array], nested: bool | None = None) -> Any:
         """The gradients as the caller gets them: in the containers of the arguments, zeros where nothing came."""

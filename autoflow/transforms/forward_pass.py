@@ -70,8 +70,8 @@ def transposed_graph(trace: Trace, z: Array, tangents: Moved, nested: bool) -> A
 
     with switched(recording=True, autocast=None), np.errstate(all="ignore"):
         pairs = engine.pull_back(gradient_target(z), u, opening.wrap_by_modes(open_record), stop=stop)
-        found = {id(record): g for record, g in pairs}
-        back = [found.get(id(record)) for record in trace.records]
+        gradients = {id(record): g for record, g in pairs}
+        back = [gradients.get(id(record)) for record in trace.records]
         sent = [g if g is None else cast_gradient(g, x.dtype) for g, x in zip(back, trace.leaves, strict=True)]
     total = None
     for w, t in zip(sent, tangents, strict=True):
@@ -191,12 +191,12 @@ def pushes_of(rule: Rule, is_complex: bool = False) -> Pushes:
     ``is_complex``: with complex numbers. A row that is not analytic (abs, angle) has no diagonal J then.
     """
     pushes = _COMPLEX if is_complex and not rule.holomorphic else PUSHES
-    found = pushes.get(rule)
-    if found is None or found.vjps is not rule.vjps:
-        found = pushes[rule] = Pushes(rule)
+    row_pushes = pushes.get(rule)
+    if row_pushes is None or row_pushes.vjps is not rule.vjps:
+        row_pushes = pushes[rule] = Pushes(rule)
         if pushes is _COMPLEX and (rule.elementwise or rule in DIAGONAL):
-            found.each = [linear_push(rule, 0) if rule is CONJUGATE else None] * rule.operands
-    return found
+            row_pushes.each = [linear_push(rule, 0) if rule is CONJUGATE else None] * rule.operands
+    return row_pushes
 
 
 def is_package_row(rule: Rule) -> bool:
@@ -312,9 +312,9 @@ def reduction_push(rule: Rule) -> Push | None:
             axes = axis if np.ndim(axis) == 0 else tuple(axis)
             return product.sum(axes, wide, keepdims=bool(is_given(keepdims) and keepdims))
 
-        found = total(t)
-        if is_on_host(found) and np.isfinite(value_of(found)).all():
-            return found
+        tangent = total(t)
+        if is_on_host(tangent) and np.isfinite(value_of(tangent)).all():
+            return tangent
         is_left_out = vjp(seed * np.inf, saved) == 0  # by np.nansum a NaN, whose tangent is NaN; by np.prod nothing
         return total(np.where(is_left_out & ~np.isfinite(t), 0, t))
 
@@ -369,15 +369,15 @@ class ForwardPass:
             return quietly(self.run, moving, nested, still)
 
         moved = tuple([t is not None for t in tangents])
-        found = pushed(tangents, nested, self.still.get(moved))
+        out_tangents = pushed(tangents, nested, self.still.get(moved))
         # A GPU would have to be asked.
-        if moved not in self.still and any([t is not None and is_numpys(t) and may_have_nan(t) for t in found]):
+        if moved not in self.still and any([t is not None and is_numpys(t) and may_have_nan(t) for t in out_tangents]):
             still = self.still[moved] = {}
             pairs = zip(tangents, self.trace.leaves, strict=True)
             whole = [t if t is None else np.full_like(value_of(x), infinity(x.dtype)) for t, x in pairs]
             pushed(whole, False, still, is_marking=True)
-            found = pushed(tangents, nested, still) if still else found
-        return found
+            out_tangents = pushed(tangents, nested, still) if still else out_tangents
+        return out_tangents
 
     def run(self, tangents: ByRecord, nested: bool, still: Still | None, is_marking: bool = False) -> list[Any]:
         """The pass itself. ``still``: what follows has no part in where these records stand still. ``is_marking``: they

@@ -445,18 +445,18 @@ def _input_names(f: AnyFunction, inputs: Values) -> list[str]:
 
 def problems_of_inputs(leaves: list[Array], names: list[str], checked: list[int]) -> list[str]:
     """Inputs with which a comparison would mislead."""
-    found = []
+    problems = []
     arrays = [(names[k], np.asarray(value_of(leaves[k]))) for k in checked]
     for name, x in arrays:
         if problem := too_few_digits(name, x):
             double = "complex128" if x.dtype.kind == "c" else "float64"
-            found.append(f"{problem}: check with {name}.astype(np.{double})")
+            problems.append(f"{problem}: check with {name}.astype(np.{double})")
         if overlaps_itself(x):
-            found.append(f"entries of {name} share memory (np.broadcast_to?): to move one moves others; give a copy")
+            problems.append(f"entries of {name} share memory (np.broadcast_to?): to move one moves others; give a copy")
     for (name, x), (other, y) in combinations(arrays, 2):
         if np.may_share_memory(x, y) and np.shares_memory(x, y):
-            found.append(f"{name} and {other} share memory: to move one moves the other; give a copy of one")
-    return found
+            problems.append(f"{name} and {other} share memory: to move one moves the other; give a copy of one")
+    return problems
 
 
 def too_few_digits(name: str, x: Array) -> str:
@@ -500,15 +500,15 @@ def compare(point: Point, report: Report, order: int) -> None:
     if not same(analytic, again):
         report.found.append("the gradient is another one each time: a rule that uses random numbers?")
         return
-    found = [
+    entries = [
         ((name, place), analytic[k][place], difference_at(point, k, place, analytic[k][place], report))
         for k, name in enumerate(point.names) for place in np.ndindex(point.xs[k].shape)
     ]  # fmt: skip
-    scale = max([x.scale for *_, x in found if np.isfinite(x.scale)], default=0.0)
+    scale = max([x.scale for *_, x in entries if np.isfinite(x.scale)], default=0.0)
     atol = 1e-7 * min(1.0, scale) if point.atol is None else point.atol
-    rows = [judge_entry(*entry, point, atol, order) for entry in found]
+    rows = [judge_entry(*entry, point, atol, order) for entry in entries]
     report.rows += rows
-    hidden = [row for row, (_, g, x) in zip(rows, found, strict=True) if row.right and is_hidden(g, x, scale)]
+    hidden = [row for row, (_, g, x) in zip(rows, entries, strict=True) if row.right and is_hidden(g, x, scale)]
     if hidden:
         report.found.append(
             f"rounding hides the slopes at {hidden[0].input}{list(hidden[0].entry) if hidden[0].entry else ''}: the "
@@ -518,9 +518,9 @@ def compare(point: Point, report: Report, order: int) -> None:
         report.found.append(f"every gradient is zero: did the result leave the graph?\n{LOST}")
 
 
-def judge_entry(place: tuple[str, Shape], g: Array, found: Numeric, at: Point, atol: float, order: int) -> Row:
+def judge_entry(place: tuple[str, Shape], g: Array, estimate: Numeric, at: Point, atol: float, order: int) -> Row:
     """One line of the table; of a function with a single result what its derivative is, without the weight."""
-    analytic, numeric, noise = g / at.weight, found.slope / at.weight, found.noise / abs(at.weight)
+    analytic, numeric, noise = g / at.weight, estimate.slope / at.weight, estimate.noise / abs(at.weight)
     with np.errstate(all="ignore"):
         error = abs(analytic - numeric)
         size = max(abs(analytic), abs(numeric))
@@ -528,9 +528,9 @@ def judge_entry(place: tuple[str, Shape], g: Array, found: Numeric, at: Point, a
         return Row(*place, analytic, numeric, float(error / size) if size else 0.0, right, order)
 
 
-def is_hidden(g: Array, found: Numeric, scale: float) -> bool:
+def is_hidden(g: Array, estimate: Numeric, scale: float) -> bool:
     """May a derivative that agrees with the differences be wrong, because they are nothing but rounding? One of zero
     may not be, unless an imaginary step says that it is another, which may be so."""
-    exact = 0.0 if found.exact is None or abs(found.exact - found.slope) > found.noise else found.exact
-    is_zero = max(abs(g), 0.1 * abs(exact)) <= found.least
-    return bool(found.noise > 1e-2 * max(scale, abs(g)) and not is_zero)
+    exact = 0.0 if estimate.exact is None or abs(estimate.exact - estimate.slope) > estimate.noise else estimate.exact
+    is_zero = max(abs(g), 0.1 * abs(exact)) <= estimate.least
+    return bool(estimate.noise > 1e-2 * max(scale, abs(g)) and not is_zero)

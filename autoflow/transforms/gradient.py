@@ -213,10 +213,10 @@ def gradients(root: Any, nodes: Any = None, seed: Any = None, *, create_graph: b
     for x in targets:
         if gradient_target(x) is None:
             raise lost(f"{_name_of(x)} has no gradient", explain(x) or "it is a Constant, or no node")
-    found = _find_gradients(root, [gradient_target(x) for x in targets], seed, create_graph)
-    if targets and not found:
+    grads = _find_gradients(root, [gradient_target(x) for x in targets], seed, create_graph)
+    if targets and not grads:
         raise lost(f"{_name_of(root)} was computed from none of {', '.join([x.name for x in targets])}")
-    return Gradients([(x, _user_gradient(x, found.get(id(gradient_target(x))), create_graph)) for x in targets])
+    return Gradients([(x, _user_gradient(x, grads.get(id(gradient_target(x))), create_graph)) for x in targets])
 
 
 def _find_gradients(root: object, records: list[Holder], seed: Array, create_graph: bool) -> dict[int, Array]:

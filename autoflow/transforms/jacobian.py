@@ -199,15 +199,15 @@ def of_output(trace: Trace, z: Array, mode: str, holomorphic: bool) -> list[Arra
     if mode == "forward" or complex_z:
         return columns
     with switched(recording=trace.nested):  # as if it had been computed by rows
-        return [cast_gradient(found, x.dtype) for found, x in zip(columns, trace.leaves, strict=True)]
+        return [cast_gradient(column, x.dtype) for column, x in zip(columns, trace.leaves, strict=True)]
 
 
 def by_rows(trace: Trace, z: Array, conjugate: bool) -> list[Array]:
     """A pass for each row: the seed that is 1 at i, else 0, sends back row i."""
     tables = [Table(trace.nested, z, x) for x in trace.leaves]
     push = functools.partial(trace.gradients, z)
-    for start, end, found in batched_passes(z, trace.stop(z), z, push, watch=show_progress):
-        for table, x, g in zip(tables, trace.leaves, found, strict=True):
+    for start, end, gradients in batched_passes(z, trace.stop(z), z, push, watch=show_progress):
+        for table, x, g in zip(tables, trace.leaves, gradients, strict=True):
             with switched(recording=trace.nested):
                 g = g if g is None else cast_gradient(g, x.dtype)
                 table.put(start, end, np.conjugate(g) if conjugate and g is not None else g)
@@ -224,8 +224,8 @@ def by_columns(trace: Trace, z: Array) -> list[Array]:
         def push(t: Array, k: int = k) -> list[Array]:
             return forward([t if i == k else None for i in range(len(trace.leaves))])
 
-        for start, end, (found,) in batched_passes(z, trace.stop(z), x, push, watch=show_progress):
-            table.put(start, end, found)
+        for start, end, (tangent,) in batched_passes(z, trace.stop(z), x, push, watch=show_progress):
+            table.put(start, end, tangent)
         answers.append(trace.keep_differentiable(k, table.columns()))
     return answers
 
@@ -329,8 +329,8 @@ def one_chunk(pullback: Pullback, seeds: Array, size: int) -> list[Array]:
     here = switched(layer=layer, own_memory=layer.own_memory, wrap_open_record=wrap)
     try:
         with vmap.RUNNING.needed_by(layer), here:
-            found = pullback(Batched(seeds, layer))
-            return [g if g is None else in_front(g, layer) for g in found]
+            gradients = pullback(Batched(seeds, layer))
+            return [g if g is None else in_front(g, layer) for g in gradients]
     except Doubt as doubt:
         if doubt.layer is not layer:
             raise
@@ -390,12 +390,12 @@ def sparse_jacobian(trace: Trace, sparsity: Any, mode: str) -> Any:
 
     back = functools.partial(trace.gradients, z)
     if reverse:
-        found = quietly(products, back, z, seeds_of_colours(by_row, z.dtype), trace.stop(z), z, x)
-        entries = found[by_row[rows], columns] if rows.size else np.zeros(0, x.dtype)
+        sums = quietly(products, back, z, seeds_of_colours(by_row, z.dtype), trace.stop(z), z, x)
+        entries = sums[by_row[rows], columns] if rows.size else np.zeros(0, x.dtype)
     else:
         forward = ForwardPass(trace, [z])
-        found = quietly(products, lambda t: forward([t]), z, seeds_of_colours(by_column, x.dtype), trace.stop(z), x, z)
-        entries = found[by_column[columns], rows] if rows.size else np.zeros(0, z.dtype)
+        sums = quietly(products, lambda t: forward([t]), z, seeds_of_colours(by_column, x.dtype), trace.stop(z), x, z)
+        entries = sums[by_column[columns], rows] if rows.size else np.zeros(0, z.dtype)
         entries = entries.astype(x.dtype) if mode == "auto" else entries
     # SciPy has no float16.
     matrix = sparse.csr_array((entries, (rows, columns)), pattern.shape, np.promote_types(entries.dtype, np.float32))
@@ -421,12 +421,12 @@ def colours(pattern: Any, turned: Any) -> Array:
 def products(pullback: Pullback, root: Array, seeds: Array, stop: Any, like: Array, to: Array) -> Array:
     """The gradients that the passes with these seeds (one per row, each like ``like``) send back, one per row, each
     like ``to``."""
-    found = []
+    rows = []
     for _, end, (g,) in batched_passes(root, stop, like, pullback, seeds):
         if g is None:  # a constant: all of its derivatives are zero
             return np.zeros((len(seeds), to.size), to.dtype)
-        found.append(value_of(g).reshape((1 if end is None else len(g), to.size)))
-    return np.concatenate(found) if found else np.zeros((0, to.size), to.dtype)
+        rows.append(value_of(g).reshape((1 if end is None else len(g), to.size)))
+    return np.concatenate(rows) if rows else np.zeros((0, to.size), to.dtype)
 
 
 def seeds_of_colours(colour: Array, dtype: np.dtype) -> Array:

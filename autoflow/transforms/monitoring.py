@@ -132,13 +132,13 @@ class Watch:
                 continue
             new = [owner for owner in kind.__mro__ if owner not in self.kinds and self.watches(owner.__module__)]
             self.kinds.update(new)
-            found = [x, *[f for k in new for key, f in vars(k).items() if key[0] != "_" or key[-2:] == "__"]]
+            candidates = [x, *[f for k in new for key, f in vars(k).items() if key[0] != "_" or key[-2:] == "__"]]
             if callable(x) and not self.watches(kind.__module__) and not hasattr(x, "__code__"):
                 # A function in C (scipy.fft's) finds its code by its name, in a module beside its own.
                 beside = [vars(m) for key, m in list(sys.modules.items()) if key.startswith(str(home))]
-                found = [f for functions in beside if hasattr(f := functions.get(x.__name__), "__code__")]
-                self.behind |= {id(f.__code__) for f in found}
-            for f in found:
+                candidates = [f for functions in beside if hasattr(f := functions.get(x.__name__), "__code__")]
+                self.behind |= {id(f.__code__) for f in candidates}
+            for f in candidates:
                 code = getattr(getattr(f, "__func__", f), "__code__", None)
                 if code is not None and id(code) not in self.codes and not code.co_flags & LATER:
                     self.ask(code, python.events.PY_START)
@@ -211,9 +211,9 @@ class Watch:
             return
         from .shadow import keeps_history, leaves
 
-        if found := list(leaves(call.args[0] if call.args and result is None else result)):  # it writes into self
-            if any([gradient_target(x) is not None for x in found]):
-                if modes().prove != "never" and not keeps_history(found, call.function, call.args, call.options):
+        if results := list(leaves(call.args[0] if call.args and result is None else result)):  # it writes into self
+            if any([gradient_target(x) is not None for x in results]):
+                if modes().prove != "never" and not keeps_history(results, call.function, call.args, call.options):
                     raise LostGradientError(message(frame, call.given[0], "a node without part of the history"))
             elif not is_constant(frame, call):
                 raise LostGradientError(message(frame, call.given[0], "numbers without one"))

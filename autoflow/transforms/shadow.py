@@ -117,11 +117,11 @@ def proved_run(counts: Any, *call: Any) -> tuple[Any, Any]:
     refuse = switches.layer is not None or switches.wrap_open_record is not None  # arrays that can't be read past us
     if switches.shadow or ((switches.depth > 1 or refuse) and not always):
         result = run()
-        if not always and (refuse or switches.depth > 1) and (found := INNER.get()) is not None:
+        if not always and (refuse or switches.depth > 1) and (table := INNER.get()) is not None:
             # In a recording, derivatives of numbers that it knows are told: these are the same in each call.
             leaves = result[2] if refuse and places else ()
             if not refuse or any([isinstance(x, np.ndarray) for x in leaves]):
-                found.setdefault(id(code_of(f)), []).extend([] if refuse else numbers_with_gradient(result[:1], unused))
+                table.setdefault(id(code_of(f)), []).extend([] if refuse else numbers_with_gradient(result[:1], unused))
         return result, None
     if counts is not None and counts.are_zeros:
         result, inner = run_with_inner(run)
@@ -241,13 +241,13 @@ def held_codes(f: Any, notes: list[Note]) -> Values:
     and classes, in ``partial``. What can be another one later, in a notebook whose cells run again, is added to
     ``notes``.
     """
-    found: list[Any] = []
+    values: list[Any] = []
     methods: list[tuple[Any, Any]] = []  # of classes: what would be added to ``notes``, and the function
     called = [f] if type(f) is types.FunctionType else []
     queue, depth_of = [f], {id(f): 0}
     for x in queue:
         before = len(notes)
-        found.append(code_of(x))
+        values.append(code_of(x))
         for read, place in places_in(x) if len(queue) < HELD else ():
             v = there = read(place)
             if isinstance(x, type) and type(there) not in PARTIALS:
@@ -260,14 +260,14 @@ def held_codes(f: Any, notes: list[Note]) -> Values:
             if is_function and not isinstance(x, type):
                 called.append(v)
             if type(v) in WORDS:
-                found.append(v)
+                values.append(v)
             elif id(v) in depth_of:  # which of those that it names is there
-                found.append(depth_of[id(v)])
+                values.append(depth_of[id(v)])
             elif decides(v) and not isinstance(v, NodeRole):
                 depth_of[id(v)] = len(queue)
                 queue.append(v)
             elif not isinstance(v, SINGLE):  # arrays of some classes read nodes in a way of their own
-                found.append(type(v))
+                values.append(type(v))
         if type(x) is set and (not x or any(map(decides, x))):
             notes.append((frozenset(x).__eq__, x, True))
         for parts in parts_of(x):
@@ -275,14 +275,14 @@ def held_codes(f: Any, notes: list[Note]) -> Values:
                 notes.append((len, parts, len(parts)))  # there may be more of them later
     # Methods that are called, by Python as well, or by ``getattr(self, text)``, and code that is replaced in its
     # function, as by IPython's autoreload.
-    names = {note[1] for note, _ in methods if note[1][:2] == "__"}.union([v for v in found if type(v) is str])
+    names = {note[1] for note, _ in methods if note[1][:2] == "__"}.union([v for v in values if type(v) is str])
     called += [method for note, method in methods if note[1] in names]
     for x in called:
         names |= (new := words_in(x.__code__) - names)
         called += [method for note, method in methods if note[1] in new]
     notes += [note for note, _ in methods if note[1] in names]
     notes += [(CODE, x, x.__code__) for x in {id(x): x for x in called if x is not getattr(f, "__func__", f)}.values()]
-    return tuple(found)
+    return tuple(values)
 
 
 def code_of(x: object) -> Any:
@@ -354,8 +354,8 @@ def places_in(x: Any) -> list[tuple[Callable[[Any], Any], Any]]:
         return [(value_in_context, x)]
     if isinstance(x, type):
         own = attributes_of(x)
-        found = [(own.get, name) for name, v in [*own.items()] if name[:2] != "__" or type(v) is types.FunctionType]
-        return [*found, *[(same_object, base) for base in (kind, *x.__bases__)]] if is_users(x) else []
+        getters = [(own.get, name) for name, v in [*own.items()] if name[:2] != "__" or type(v) is types.FunctionType]
+        return [*getters, *[(same_object, base) for base in (kind, *x.__bases__)]] if is_users(x) else []
     own = getattr(x, "__dict__", {})  # of what functools.cache makes it has the function
     places = [(own.get, name) for name in [*own] if name[:2] != "__" or name == "__wrapped__"]
     base: Any = next((base for base in CONTAINERS if isinstance(x, base)), None)  # a subclass may have other methods
@@ -399,10 +399,10 @@ def globals_in(code: types.CodeType) -> frozenset[str]:
 @functools.lru_cache(maxsize=4096)
 def words_in(code: types.CodeType) -> frozenset[str]:
     """The names and texts in code, and in the functions in it."""
-    found = list[Any](code.co_consts)
-    for x in found:
-        found += x.co_consts if isinstance(x, types.CodeType) else x if isinstance(x, tuple) else ()
-    return names_in(code).union([x for x in found if type(x) is str])
+    constants = list[Any](code.co_consts)
+    for x in constants:
+        constants += x.co_consts if isinstance(x, types.CodeType) else x if isinstance(x, tuple) else ()
+    return names_in(code).union([x for x in constants if type(x) is str])
 
 
 def same_object(x: object) -> object:
@@ -514,12 +514,12 @@ class Proof:
         others, start, shown = list[Any](), now(), dict[int, Any]()
         with switched_elsewhere(0 if self.shared else shadow, shown, (others.append,) if self.shared else ()):
             run_again = switched(**{"listeners": (), **changes}, shadow=shadow, shown=shown).call
-            result, found = self.context.copy().run(run_again, run_with_inner, self.run)
+            result, inner = self.context.copy().run(run_again, run_with_inner, self.run)
         if others and any([r.number > start for r in records_of(others) & records_of(result)]):
             raise RuntimeError("another thread computes with these nodes")
         numbers = numbers_with_gradient(result, self.unused)
         for key, values in self.inner.items():  # some functions run in the first call only, as those that vmap compares
-            numbers += found[key] if len(found.get(key, ())) == len(values) else values
+            numbers += inner[key] if len(inner.get(key, ())) == len(values) else values
         return numbers
 
     def show(self, shadow: int) -> None:
@@ -541,21 +541,21 @@ class Proof:
         """Is it certain that no number was read past us? LostGradientError if one was."""
         expected = numbers_seen(self.result, self.inner, self.unused)
         self.are_zeros, alike = are_zeros(expected), functools.partial(same, rounding=not self.is_on_host)
-        if (found := self.numbers(OTHER)) is not None and alike(expected, found):
+        if (other := self.numbers(OTHER)) is not None and alike(expected, other):
             return True
         # On memory of its own a product may go another way through a library, and have other last bits.
         repeated = self.numbers(TRUE)
-        if found is not None and alike(found, repeated):
+        if other is not None and alike(other, repeated):
             return True
         if repeated is not None and not (alike(expected, self.numbers(0)) and alike(repeated, self.numbers(TRUE))):
             return True  # it gives another one each time
         # A choice, a comparison or a check may read such numbers: by those far nearer it does not change, or, if it is
         # an exact one, as much as before.
         near = [self.numbers(shadow) for shadow in NEAR] if repeated is not None else [None]
-        choice = is_jump(found, repeated) and all([is_choice(x, found, repeated) for x in near])
+        choice = is_jump(other, repeated) and all([is_choice(x, other, repeated) for x in near])
         if not choice and any([x is not None for x in near]):
             runs = noted_runs(self.again)
-            if all([same(x, repeated, rounding=True) for x in (found, *near)]) and is_reordered(*runs):
+            if all([same(x, repeated, rounding=True) for x in (other, *near)]) and is_reordered(*runs):
                 return True
             raise LostGradientError(message(*runs))
         return near[-1] is not None and all([x is None or alike(x, repeated) for x in near])
@@ -582,11 +582,11 @@ def run_with_inner(run: Run) -> tuple[Any, dict[int, list[Any]]]:
         INNER.reset(before)
 
 
-def keeps_history(found: list[Any], f: Any, args: Sequence[Any], options: ByName) -> bool:
-    """Is all of the history in ``found``, the numbers that ``f(*args, **options)`` has returned? It is called once more
+def keeps_history(results: list[Any], f: Any, args: Sequence[Any], options: ByName) -> bool:
+    """Is all of the history in ``results``, the numbers that ``f(*args, **options)`` returned? It is called once more
     for each kind of arguments, and sees other numbers in the memory of nodes, also of those that it captures."""
     if not (counts := counts_of(f, args, options, "a call")):
-        first = [(found,)]
+        first = [(results,)]
 
         def run() -> Any:
             if first:
@@ -603,12 +603,12 @@ def keeps_history(found: list[Any], f: Any, args: Sequence[Any], options: ByName
     return True
 
 
-def check_captured(found: Any, f: Any, args: Sequence[Any], options: ByName) -> None:
+def check_captured(result: Any, f: Any, args: Sequence[Any], options: ByName) -> None:
     """Raise LostGradientError if a user's function that gets plain arrays reads numbers of nodes that it captures."""
     if "captured" in (proofs := proofs_of(f)):
         return
     captured = [x for x in reachable(f) if isinstance(x, NodeRole) and gradient_target(x) is not None]
-    if not captured or keeps_history(list(leaves(found)), f, args, options):
+    if not captured or keeps_history(list(leaves(result)), f, args, options):
         proofs["captured"] = Ways()
     else:
         raise LostGradientError(
@@ -637,22 +637,22 @@ def with_shadows(tree: Any, shadows: dict[int, Any]) -> Any:
     return pytree.tree_map(of_leaf, tree)
 
 
-def is_jump(found: list[Any] | None, right: list[Any] | None) -> bool:
+def is_jump(other: list[Any] | None, right: list[Any] | None) -> bool:
     """Did other numbers change a result by more than rounding could hide when they are near? (None: by an error.)"""
-    if found is None or right is None or len(found) != len(right):
+    if other is None or right is None or len(other) != len(right):
         return True
-    pairs = zip(found, right, strict=True)
+    pairs = zip(other, right, strict=True)
     return any([x.shape != y.shape or np.any(np.abs(x - y) > 2**-8 * np.max(np.abs(y), initial=0)) for x, y in pairs])
 
 
-def is_choice(near: list[Any] | None, found: list[Any] | None, right: Any) -> bool:
+def is_choice(near: list[Any] | None, other: list[Any] | None, right: Any) -> bool:
     """Are the results at near numbers the right ones, or about as far from them as those at other numbers?"""
-    if near is None or found is None or not len(near) == len(found) == len(right or ()):
+    if near is None or other is None or not len(near) == len(other) == len(right or ()):
         return near is None or same(near, right)
     return all([
         np.array_equal(x, y, equal_nan=True)
         or (x.shape == y.shape == z.shape and np.max(np.abs(x - y)) > 2**-8 * np.max(np.abs(z - y)))
-        for x, y, z in zip(near, right, found, strict=True)
+        for x, y, z in zip(near, right, other, strict=True)
     ])  # fmt: skip
 
 
@@ -702,8 +702,8 @@ def operands_read(record: Record) -> list[Any]:
 def numbers_with_gradient(z: Any, unused: bool | None = None) -> list[Any]:
     """The numbers of the results that have a gradient, except those that a transform has given to the function; and of
     those in ``z[0]`` without one, if another has one (``unused``: True: in any case; None: never)."""
-    found = [(x, gradient_target(x)) for x in pytree.tree_leaves(z)]
-    live = [x for x, r in found if getattr(r, "_live", r) not in (None, ARGUMENT)]
+    pairs = [(x, gradient_target(x)) for x in pytree.tree_leaves(z)]
+    live = [x for x, r in pairs if getattr(r, "_live", r) not in (None, ARGUMENT)]
     if unused or (live and unused is not None):
         live += [x for x in pytree.tree_leaves(z[0]) if gradient_target(x) is None and pytree.is_number(x)]
     return [np.array(on_host(value_of(x))) for x in live]

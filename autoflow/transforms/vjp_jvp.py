@@ -80,10 +80,10 @@ def jvp(f: AnyFunction, primals: Any, tangents: Any, *, allow_unused: bool = Fal
     leaves = pytree.tree_leaves(directions)
     trace = Trace(f, tuple(range(len(args))), args, {}, leaves, unused=allow_unused, forward=ForwardPass)
     matched, push = match_leaves(directions, tuple(trace.arguments), "tangent", "primal"), trace.push
-    found = push(matched)
-    if all([t is None for t in found]):
+    out_tangents = push(matched)
+    if all([t is None for t in out_tangents]):
         trace.checked_reach(push.roots, allow_unused)
-    return trace.detach_results(trace.z), tangents_of_results(trace, found, trace.nested)
+    return trace.detach_results(trace.z), tangents_of_results(trace, out_tangents, trace.nested)
 
 
 def in_tuples(primals: Any, vectors: Any) -> tuple[Values, Any]:
@@ -184,11 +184,11 @@ def hvp(f: AnyFunction, primals: Any, vectors: Any, *, allow_unused: bool = Fals
     return products if isinstance(primals, tuple) else products[0]
 
 
-def tangents_of_results(trace: Trace, found: list[Any], nested: bool) -> Any:
+def tangents_of_results(trace: Trace, out_tangents: list[Any], nested: bool) -> Any:
     """Tangents as the caller gets them, in the containers of the results, with None for anything but numbers."""
-    if not pytree.is_container(trace.z) and found:
-        return tangent_of(trace, trace.z, found[0], nested)
-    ready = iter([tangent_of(trace, z, t, nested) for z, t in zip(number_leaves(trace.z), found, strict=True)])
+    if not pytree.is_container(trace.z) and out_tangents:
+        return tangent_of(trace, trace.z, out_tangents[0], nested)
+    ready = iter([tangent_of(trace, z, t, nested) for z, t in zip(number_leaves(trace.z), out_tangents, strict=True)])
     return pytree.tree_map(lambda z: next(ready) if pytree.is_number(z) else None, trace.z)
 
 

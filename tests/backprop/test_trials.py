@@ -42,8 +42,8 @@ CHANGES = {
 
 
 def described(outlook):
-    noted = [x for x in outlook.found if not isinstance(x, (tuple, type))]
-    found = [(x.scope["__name__"], x.found) if type(x) is Globals else x for x in noted]
+    noted = [x for x in outlook.objects if not isinstance(x, (tuple, type))]
+    found = [(x.scope["__name__"], x.old) if type(x) is Globals else x for x in noted]
     return outlook.codes, outlook.words, sorted(map(repr, found))
 
 
@@ -148,7 +148,7 @@ def test_another_function_of_the_same_code_is_looked_at_itself(scope):
     turn(np.full(2, 7.0))
     assert trials.look_again(second) is None
     trials.Trial(second)
-    found = trials.look_again(second).found
+    found = trials.look_again(second).objects
     assert any([isinstance(x, np.ndarray) and x[0] == 7.0 for x in found])
 
 

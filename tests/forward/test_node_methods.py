@@ -49,7 +49,7 @@ def test_all_parameters_reach_the_function(monkeypatch):
         def taken(node, *args, given=given, method=method, **options):
             given.update(inspect.signature(function_of(method)).bind(node, *args, **options).arguments)
 
-        monkeypatch.setattr(node_methods, "found", lambda path, taken=taken: taken)
+        monkeypatch.setattr(node_methods, "by_name", lambda path, taken=taken: taken)
         parameters = list(inspect.signature(method).parameters.values())[1:]
         values = {p.name: object() for p in parameters if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)}
         getattr(x if name.startswith("Variable") else y, short)(
@@ -71,6 +71,6 @@ def test_operators_can_be_found_by_their_names():
 def test_functions_are_looked_up_once():
     x = af.Variable(2.0)
     (x * x).backward()
-    looked_up = node_methods.found.cache_info().misses
+    looked_up = node_methods.by_name.cache_info().misses
     (x * x).backward()
-    assert node_methods.found.cache_info().misses == looked_up
+    assert node_methods.by_name.cache_info().misses == looked_up

@@ -158,5 +158,5 @@ KIND = CompiledByXla
 
 def fetched(tree: object) -> Any:
     """The same with NumPy arrays; one object stays one object."""
-    found: dict[int, Array] = {}
-    return pytree.tree_map(lambda x: found.setdefault(id(x), np.array(x)) if is_on_device(x) else x, tree)
+    copies: dict[int, Array] = {}
+    return pytree.tree_map(lambda x: copies.setdefault(id(x), np.array(x)) if is_on_device(x) else x, tree)

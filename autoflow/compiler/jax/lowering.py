@@ -318,10 +318,10 @@ class Lowering(Writer):
             raise LeftToNumPy(path.removeprefix("left to NumPy: "))
         module, _, name = path.rpartition(".")
         try:
-            found: AnyFunction = getattr(importlib.import_module(module), name)
+            jax_function: AnyFunction = getattr(importlib.import_module(module), name)
         except (ImportError, AttributeError):
             raise LeftToNumPy(f"this JAX has no {path}") from None
-        return found
+        return jax_function
 
     def ufunc(self, function: np.ufunc, dtypes: list[Any], args: list[Any]) -> Array:
         """Element by element, in the dtypes that NumPy computes in: those of JAX's promotion are others."""
@@ -377,20 +377,20 @@ class Lowering(Writer):
             try:
                 with np.errstate(all="ignore"):
                     z = compute(*operands)
-                found = [np.asarray(x, dtype) for x, (_, dtype) in zip(z if v.parts else [z], shapes, strict=True)]
+                values = [np.asarray(x, dtype) for x, (_, dtype) in zip(z if v.parts else [z], shapes, strict=True)]
             except Exception as error:
                 self.failures[int(run)] = error
-                found = [np.zeros(shape, dtype) for shape, dtype in shapes]
-            return [*map(table.to_host, found), np.array(False)]
+                values = [np.zeros(shape, dtype) for shape, dtype in shapes]
+            return [*map(table.to_host, values), np.array(False)]
 
         operands = [table.from_device(self.jax, self.np.asarray(args[k])) for k in passed]
         described = [self.jax.ShapeDtypeStruct(*table.described(shape, dtype)) for shape, dtype in shapes]
         # XLA leaves out a callback whose results are empty or not needed, so there is one more.
         described.append(self.jax.ShapeDtypeStruct((), bool))
-        *found, quiet = self.jax.pure_callback(call, described, self.run, *operands)
+        *values, quiet = self.jax.pure_callback(call, described, self.run, *operands)
         self.alarms.append(quiet)
-        found = [table.to_device(self.jax, x, shape, dtype) for x, (shape, dtype) in zip(found, shapes, strict=True)]
-        return found if v.parts else found[0]
+        values = [table.to_device(self.jax, x, shape, dtype) for x, (shape, dtype) in zip(values, shapes, strict=True)]
+        return values if v.parts else values[0]
 
 
 DEFAULTS = {"casting": ("same_kind",), "dtype": (None,), "order": (None, "K"), "out": (None,), "subok": (True, False),
@@ -399,8 +399,8 @@ DEFAULTS = {"casting": ("same_kind",), "dtype": (None,), "order": (None, "K"), "
 
 def is_right(v: Value, z: Any) -> bool:
     """Does the result, or each of several, have the shape and dtype of the recording?"""
-    found, expected = (z, v.parts) if v.parts is not None else ([z], [(v.shape, v.dtype)])
-    return [(x.shape, x.dtype) for x in found] == expected
+    results, expected = (z, v.parts) if v.parts is not None else ([z], [(v.shape, v.dtype)])
+    return [(x.shape, x.dtype) for x in results] == expected
 
 
 def is_cast(v: Value) -> bool:

@@ -108,10 +108,10 @@ class Objects:
 
 def what_is_wrong(opened: int) -> str:
     """Why what is open here cannot be trusted; "" if it can."""
-    found = os.fstat(opened)
-    if found.st_uid != os.geteuid():
+    status = os.fstat(opened)
+    if status.st_uid != os.geteuid():
         return "it belongs to another user"
-    return "its group or others may write" if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH) else ""
+    return "its group or others may write" if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) else ""
 
 
 def write_file(place: int, name: str, content: bytes) -> None:
@@ -181,8 +181,8 @@ def machine() -> tuple[Any, str, str]:
 @functools.cache
 def has_fma() -> bool:
     """Does the processor multiply and add in one step? Otherwise our functions would be slow, and stay NumPy's."""
-    found = llvmlite().get_host_cpu_features()
-    return bool(found.get("fma", False)) or flag_name() in ("aarch64", "arm64")
+    features = llvmlite().get_host_cpu_features()
+    return bool(features.get("fma", False)) or flag_name() in ("aarch64", "arm64")
 
 
 @functools.cache

@@ -251,18 +251,18 @@ def find_stretches(order: list[Value], wanted: list[Value], targets: Targets, ho
 
 def find_stages(order: list[Value]) -> dict[Value, int]:
     """The stage of each value that has a loop."""
-    found: dict[Value, int] = {}
+    stages: dict[Value, int] = {}
     after: dict[Value, int] = {}  # for each value the first stage that can read it
-    places = Places(found)
+    places = Places(stages)
     for v in order:
         before = max([after[x] for x in v.args], default=0)
         after[v] = before
         copied = is_copy(v, places) and v.nbytes and v.layout is None and code(v.dtype) is not None
         if v.args and (has_loop(v) or copied):
-            found[v] = before
+            stages[v] = before
         elif v.args and v.kind != ITEM and (v.kind != VIEW or places.base_of(v) is v):  # this view is a copy
             after[v] = before + 1
-    return found
+    return stages
 
 
 def delay_few(order: list[Value], stages: dict[Value, int]) -> None:

@@ -65,7 +65,7 @@ class Sum:
         self.terms = terms
 
 
-Found = tuple[Summand, tuple[Value, ...]]
+Term = tuple[Summand, tuple[Value, ...]]
 
 
 def sum_products(program: Program) -> None:
@@ -77,14 +77,14 @@ def sum_products(program: Program) -> None:
     new: dict[Value, Value] = {}
     inside: set[Value] = set()  # terms of a sum that has become one value
     for root, leaves in find_sums(order, uses):
-        found = {x: f for x in leaves if (f := find_term(x, uses)) is not None}
+        terms = {x: f for x in leaves if (f := find_term(x, uses)) is not None}
         of_one_type = {x.dtype for x in leaves} == {root.dtype} and is_float(code(root.dtype) or "")
-        if len(found) > 1 and root.layout is None and of_one_type:
-            rest = [x for x in leaves if x not in found]
+        if len(terms) > 1 and root.layout is None and of_one_type:
+            rest = [x for x in leaves if x not in terms]
             if rest:
-                found = {root: (Summand(1), (add_all(rest, root),)), **found}
-            new[root] = value_of_sum(root, [*found.values()])
-            inside.update(found)
+                terms = {root: (Summand(1), (add_all(rest, root),)), **terms}
+            new[root] = value_of_sum(root, [*terms.values()])
+            inside.update(terms)
     for v in order:
         if v not in new and v not in inside and v.kind in (CALL, PRODUCT):
             one = find_product(v)
@@ -95,14 +95,14 @@ def sum_products(program: Program) -> None:
     program.rewrite(new)
 
 
-def value_of_sum(v: Value, found: list[Found]) -> Value:
+def value_of_sum(v: Value, pairs: list[Term]) -> Value:
     """The value that replaces ``v``."""
-    terms = [term for term, _ in found]
-    args = tuple([x for _, operands in found for x in operands])
+    terms = [term for term, _ in pairs]
+    args = tuple([x for _, operands in pairs for x in operands])
     return new_value(CALL, Sum(terms), args, None, v.shape, v.number, v.dtype)
 
 
-def find_term(x: Value, uses: dict[Value, int]) -> Found | None:
+def find_term(x: Value, uses: dict[Value, int]) -> Term | None:
     """A product that nothing else reads, or 0 with such a product or another array in a part of it."""
     if uses[x] > 1:
         return None
@@ -127,7 +127,7 @@ def is_zero(x: object) -> bool:
     return is_number(x) and number_in(x) == 0
 
 
-def find_product(v: Value) -> Found | None:
+def find_product(v: Value) -> Term | None:
     """The product that ``v`` consists of, if it is written out."""
     if v.kind == PRODUCT and has_one_type(v) and is_transposed(v.args[0]):
         copies = v.args[0].args[0], v.args[1]

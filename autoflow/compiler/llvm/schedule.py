@@ -148,18 +148,18 @@ class Kernels:
     def add_sum(self, v: Value, terms: list[Summand]) -> None:
         """Products and other arrays, added up: first an array, then the products of the whole result as one loop."""
         rest = iter(v.args)
-        found = [(term, tuple(islice(rest, term.count))) for term in terms]
-        begun = found[0][0] == Summand(1)
+        pairs = [(term, tuple(islice(rest, term.count))) for term in terms]
+        begun = pairs[0][0] == Summand(1)
         if begun:
-            self.add_copy(found.pop(0)[1][0], v)
-        plain = [operands for term, operands in found if term == Summand(2)]
+            self.add_copy(pairs.pop(0)[1][0], v)
+        plain = [operands for term, operands in pairs if term == Summand(2)]
         together = min(PAIRS, LONG // max([x.shape[-1] for x, _ in plain], default=1))
         for k in range(0, len(plain), together):
             self.add_product(v, Summand(2), plain[k : k + together], begun)
             begun = True
         if not begun:
             self.add_copy(0.0, v, "fill")
-        for term, operands in found:
+        for term, operands in pairs:
             if term.count == 1:
                 self.add_part(v, term.index, operands[0])
             elif term != Summand(2):
@@ -216,15 +216,15 @@ class Kernels:
         """One more call; of an existing kernel, if the text is the same."""
         t = IRText(self.own_functions)
         loop.write(t)
-        count, found = len(loop.accesses), ""
+        count, loads = len(loop.accesses), ""
         parameters = ", ".join([f"ptr noalias %p{k}" for k in range(count)])
         if count > MANY:
             parameters = "ptr noalias %list"
-            found = "".join([
+            loads = "".join([
                 f"  %q{k} = getelementptr ptr, ptr %list, i64 {k}\n  %p{k} = load ptr, ptr %q{k}, align 8\n"
                 for k in range(count)
             ])  # fmt: skip
-        text = f"({parameters}) #0 {{\nentry:\n{found}{t}\n  ret void\n}}"
+        text = f"({parameters}) #0 {{\nentry:\n{loads}{t}\n  ret void\n}}"
         if text not in self.kernels:
             self.kernels[text] = len(self.kernels)
             self.texts.append(t)

@@ -191,14 +191,14 @@ def formula_of(v: Value) -> Element | None:
     """The formula of an elementwise value; None if loops do not have it."""
     if not math.prod(v.shape) or code(v.dtype) is None or may_wrap(v):
         return None
-    found = of_ufunc(v) if v.kind == UFUNC else of_call(v) if v.kind == CALL else None
-    if found is None or found.result != code(v.dtype):
+    formula = of_ufunc(v) if v.kind == UFUNC else of_call(v) if v.kind == CALL else None
+    if formula is None or formula.result != code(v.dtype):
         return None
-    for x, kind in zip(found.operands, found.types, strict=True):
+    for x, kind in zip(formula.operands, formula.types, strict=True):
         old = kind if is_number(x) else code(x.dtype)
         if old is None or not can_cast(old, kind):
             return None
-    return found
+    return formula
 
 
 def is_number(x: Any) -> bool:

@@ -154,10 +154,10 @@ def checked_call(v: Value) -> AnyFunction:
 
     def call_for_several(*arrays: Array) -> Any:
         results = function(*arrays)
-        if (found := [describe_value(z) for z in results]) != parts:
-            if len(found) != len(parts):
-                raise another_result(name, found, parts)
-            raise another_result(name, *next(pair for pair in zip(found, parts, strict=True) if pair[0] != pair[1]))
+        if (specs := [describe_value(z) for z in results]) != parts:
+            if len(specs) != len(parts):
+                raise another_result(name, specs, parts)
+            raise another_result(name, *next(pair for pair in zip(specs, parts, strict=True) if pair[0] != pair[1]))
         return results
 
     return call_for_several if parts is not None else call if dtype is not None else function
@@ -373,11 +373,11 @@ class Plan(WatchedPlan):
                 names[s.value], call = f"r{k}", f"r{k} = {call}"
             self.space[f"f{k}"] = s.function
             lines.append(call)
-        found = []
+        outputs = []
         for k, (v, how) in enumerate(zip(self.program.outputs, self.presented, strict=True)):
             self.space[f"p{k}"] = how
-            found.append(name_of(v, v) if how is None else f"p{k}({name_of(v, v)})")
-        self.calls = define(compile_lines(inputs, [*lines, f"return [{', '.join(found)}]"]), self.space)
+            outputs.append(name_of(v, v) if how is None else f"p{k}({name_of(v, v)})")
+        self.calls = define(compile_lines(inputs, [*lines, f"return [{', '.join(outputs)}]"]), self.space)
 
     def run(self, arrays: Sequence[Array]) -> Sequence[Array]:
         """The results for these inputs, as new arrays."""

@@ -269,7 +269,7 @@ def matmul(w: Any, v: Value, x: Value, y: Value) -> Ref:
 RUNNING = "let s = {start}; for (let j = 0; j < {{n}}; j++) {{{{ s {sign}= {{x}}; {{to}} = {{s}}; s = {{to}}; }}}}"
 ORDERED = (
     "const a = []; for (let j = 0; j < {{n}}; j++) a.push({{x}}); const p = sorted(a);"
-    " for (let j = 0; j < {{n}}; j++) {{to}} = {found};"
+    " for (let j = 0; j < {{n}}; j++) {{to}} = {value};"
 )  # by numbers, NaN last, equal ones in their old order
 
 
@@ -308,28 +308,28 @@ def item_of(w: Any, x: Ref, index: Any) -> Ref:
     if not any([isinstance(p, Value) for p in samples]):
         address = x.addresses(0)[tuple(samples)]
         table = Ref(w.table(address), address.shape)
-        return found_by(x.buffer, address.shape, lambda names: f"{x.buffer}[{table.at(names)}]")
+        return ref_by(x.buffer, address.shape, lambda names: f"{x.buffer}[{table.at(names)}]")
     if not all([isinstance(p, (int, slice)) or getattr(p, "dtype", np.dtype(float)).kind in "iu" for p in parts]):
         raise RefusedError("an index with a mask or a new axis that is known only when it runs (np.where keeps all)")
     view = as_view(x.buffer, x.addresses(0)[tuple([p if isinstance(p, slice) else slice(None) for p in parts])]) or x
     axes = [k for k, p in enumerate(parts) if not isinstance(p, slice)]
     rest = [k for k in range(len(view.shape)) if k not in axes]
-    found = [w.operand(parts[k]) for k in axes]
-    lead = np.broadcast_shapes(*[p.shape for p in found])
+    indices = [w.operand(parts[k]) for k in axes]
+    lead = np.broadcast_shapes(*[p.shape for p in indices])
     first = axes[0] if axes[-1] - axes[0] < len(axes) else 0  # side by side, they leave their axes where these were
     last = first + len(lead)
 
     def name(names: list[str]) -> str:
-        texts = [p.broadcast(lead).at(names[first:last]) for p in found]
+        texts = [p.broadcast(lead).at(names[first:last]) for p in indices]
         steps = [f"({t} + ({t} < 0) * {view.shape[k]}) * {view.strides[k]}" for t, k in zip(texts, axes, strict=True)]
         others = zip(names[:first] + names[last:], [view.strides[k] for k in rest], strict=True)
         return f"{x.buffer}[{' + '.join([str(view.offset), *steps, *[f'{i} * {s}' for i, s in others if s]])}]"
 
     shape = [view.shape[k] for k in rest]
-    return found_by(x.buffer, (*shape[:first], *lead, *shape[first:]), name)
+    return ref_by(x.buffer, (*shape[:first], *lead, *shape[first:]), name)
 
 
-def found_by(buffer: str, shape: tuple[int, ...], name: Callable[[list[str]], str]) -> Ref:
+def ref_by(buffer: str, shape: tuple[int, ...], name: Callable[[list[str]], str]) -> Ref:
     """Elements that are called by the names of the loops as ``name`` says."""
     ref = Ref(buffer, shape)
     ref.at, ref.is_dense = name, False  # type: ignore[method-assign, assignment]
@@ -380,8 +380,8 @@ def answer_checked(w: Any, v: Value, x: Value, answer: bool) -> Ref:
 
 CALLS: dict[Any, Call] = {
     np.einsum: einsum, np.matmul: matmul,
-    np.cumsum: along(RUNNING.format(start="0", sign="+"), None), np.sort: along(ORDERED.format(found="a[p[j]]"), -1),
-    np.cumprod: along(RUNNING.format(start="1", sign="*"), None), np.argsort: along(ORDERED.format(found="p[j]"), -1),
+    np.cumsum: along(RUNNING.format(start="0", sign="+"), None), np.sort: along(ORDERED.format(value="a[p[j]]"), -1),
+    np.cumprod: along(RUNNING.format(start="1", sign="*"), None), np.argsort: along(ORDERED.format(value="p[j]"), -1),
     update_at: updated_at, np.linalg.solve: solve, check_answer: answer_checked,
     cast: lambda w, v, x, *how: w.loop(w.new(v.shape, v.dtype), [w.operand(x)]),
     **dict.fromkeys((np.copy, np.ndarray.copy), lambda w, v, a, *more, **options: w.known[a]),  # nothing is overwritten

@@ -224,10 +224,10 @@ class JavaScript(Writer):
         if not self.refused.isdisjoint(inside.outputs):
             self.missing = missing
             raise refused
-        found = [self.known[x] for x in inside.outputs] or [self.constant(recorded.tree)]
+        results = [self.known[x] for x in inside.outputs] or [self.constant(recorded.tree)]
         if v.parts is None:
-            return self.straight(found[0], v.dtype)
-        return [self.straight(x, dtype) for x, (_, dtype) in zip(found, v.parts, strict=True)]
+            return self.straight(results[0], v.dtype)
+        return [self.straight(x, dtype) for x, (_, dtype) in zip(results, v.parts, strict=True)]
 
     def operand(self, a: Any) -> Any:
         """A value, or a number written in the call."""
@@ -260,15 +260,15 @@ class JavaScript(Writer):
                 elif isinstance(x, Ref):
                     x = x.addresses(times * starts[x.buffer])
                 positions.append(x)
-            found = function(*positions)
-            found = [np.asarray(f) for f in (found if isinstance(found, (tuple, list)) else [found])]
-            if starts and any([f.dtype not in (np.float64, np.int64) for f in found]):  # which hold no addresses
+            results = function(*positions)
+            results = [np.asarray(f) for f in (results if isinstance(results, (tuple, list)) else [results])]
+            if starts and any([f.dtype not in (np.float64, np.int64) for f in results]):  # which hold no addresses
                 raise RefusedError(f"{v.name} with these arguments")
-            return found
+            return results
 
-        found = zip(put(1), put(2), [(v.shape, v.dtype)] if v.parts is None else v.parts, strict=True)
+        triples = zip(put(1), put(2), [(v.shape, v.dtype)] if v.parts is None else v.parts, strict=True)
         with np.errstate(invalid="ignore"):  # of infinite numbers
-            moved = [self.gathered(one.astype(float), other - one, starts, dtype) for one, other, (_, dtype) in found]
+            moved = [self.gathered(one.astype(float), other - one, starts, dtype) for one, other, (_, dtype) in triples]
         return moved[0] if v.parts is None else moved
 
     def gathered(self, address: np.ndarray, way: Array, starts: dict[str, float], dtype: Any) -> Ref:
@@ -319,16 +319,16 @@ def formula_of(function: Any, args: Sequence[Any], dtype: np.dtype[Any]) -> str:
     """An elementwise function with ``{}`` for its operands."""
     kinds = {np.asarray(getattr(a, "sample", a)).dtype.kind for a in args}
     name = getattr(function, "__name__", "")
-    found = FORMULAS.get(function) or (None if hasattr(np, name) else SPECIAL.get(name))
-    if found is None or (function in OF_BOOLEANS and kinds - {"b"}):
+    formula = FORMULAS.get(function) or (None if hasattr(np, name) else SPECIAL.get(name))
+    if formula is None or (function in OF_BOOLEANS and kinds - {"b"}):
         raise RefusedError(public_name(function))
     if is_of_32_bits(dtype):
-        found = OF_32_BITS.get(function, found)
+        formula = OF_32_BITS.get(function, formula)
     if function is np.nan_to_num and dtype == np.float32:
         return f"finite({{0}}, {{2}}, {{3}} ?? {LARGEST}, {{4}} ?? -{LARGEST})"
     if dtype.kind in "iu" and function in (np.power, np.floor_divide, np.remainder, np.reciprocal, power_of_arrays):
         raise RefusedError(f"{public_name(function)} of integers")
-    return found
+    return formula
 
 
 # ---------------------------------------------------------------- the whole text
@@ -343,11 +343,11 @@ def helpers() -> dict[str, str]:
     return {piece.split()[1].partition("(")[0]: piece.strip() for piece in pieces if re.match("function|const", piece)}
 
 
-def used_helpers(text: str, found: Sequence[str] = ()) -> Sequence[str]:
+def used_helpers(text: str, sources: Sequence[str] = ()) -> Sequence[str]:
     """Those that a text uses, and those that they use."""
-    whole = "\n".join([text, *found])
+    whole = "\n".join([text, *sources])
     more = [source for name, source in helpers().items() if re.search(rf"(?<![.\w]){name}[\[(]", whole)]
-    return found if len(more) == len(found) else used_helpers(text, more)
+    return sources if len(more) == len(sources) else used_helpers(text, more)
 
 
 def to_javascript(program: Program, name: str) -> str:

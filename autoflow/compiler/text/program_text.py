@@ -126,15 +126,15 @@ class ProgramText:
         if getattr(self.f, "how", {}).get("which") != (0, 1) or not isinstance(self.tree, tuple):
             return []
         arguments = [*zip(self.inputs, map(first, self.paths), strict=True)]
-        found = [name for number in np.ravel(self.f.how["argnum"]) for name, k in arguments if k == number]
-        return found if len(found) == len(self.program.outputs) - 1 else []
+        names = [name for number in np.ravel(self.f.how["argnum"]) for name, k in arguments if k == number]
+        return names if len(names) == len(self.program.outputs) - 1 else []
 
     def output_names(self) -> list[str]:
         """``value``, ``grad_w``; else ``result_1``."""
         n = len(self.program.outputs)
         names = ["result"] if n == 1 else [f"result_{k + 1}" for k in range(n)]
-        if found := self.gradients():
-            names = ["value", *[f"grad_{name}" for name in found]]
+        if arguments := self.gradients():
+            names = ["value", *[f"grad_{name}" for name in arguments]]
         return [unused(name, self.inputs) for name in names]
 
     def docstring(self, outputs: list[str]) -> list[str]:
@@ -145,8 +145,8 @@ class ProgramText:
         lines = [f'"""``{results} = {self.name}({", ".join(self.inputs)})``', ""]
         lines += [f"{name:{wide}} : {v.shape}, {v.dtype}" for name, v in self.inputs.items()]
         lines += ["", "Results:", ""]
-        found = zip(outputs, self.program.outputs, strict=True)
-        lines += [f"{name:{wide}} : {v.shape}, {v.dtype}" for name, v in found]
+        pairs = zip(outputs, self.program.outputs, strict=True)
+        lines += [f"{name:{wide}} : {v.shape}, {v.dtype}" for name, v in pairs]
         lines += ["", f">>> {rng} = np.random.default_rng(0)"]
         lines += [f">>> {name} = {example(x, rng)}" for name, x in zip(self.inputs, self.leaves, strict=True)]
         target = results if is_target(self.tree) else unused("results", self.inputs)
@@ -278,19 +278,19 @@ class Lines:
 
     def name(self, nodes: list[Node]) -> None:
         """The names of recorded values that are also names in Python."""
-        found = Naming([node.grad_fn for node in nodes])
+        naming = Naming([node.grad_fn for node in nodes])
         for node in nodes:
-            name = str(found.name(node.grad_fn)).translate(PLAIN)
+            name = str(naming.name(node.grad_fn)).translate(PLAIN)
             if name.isidentifier() and not keyword.iskeyword(name):
                 self.names.setdefault(value_of(node).expr, name)
 
 
 def line_of(record: Any) -> str:
     """``line 3: h = np.tanh(x @ w)``; empty if there is no source."""
-    found = expression_of(record)
-    if found is None:
+    expr = expression_of(record)
+    if expr is None:
         return ""
-    return f"line {found.span.line}: {found.source.lines[found.span.line - 1].decode().strip()}"
+    return f"line {expr.span.line}: {expr.source.lines[expr.span.line - 1].decode().strip()}"
 
 
 def with_lines(f: AnyFunction) -> AnyFunction:

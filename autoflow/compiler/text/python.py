@@ -238,9 +238,9 @@ def plain_source(function: Any) -> str:
     """The source of our function without its annotations."""
     lines = textwrap.dedent(inspect.getsource(function)).rstrip().split("\n")
     nodes = [*ast.walk(ast.parse("\n".join(lines)))]
-    found = [(": ", x.annotation) for x in nodes if isinstance(x, ast.arg) and x.annotation]
-    found += [(" -> ", x.returns) for x in nodes if isinstance(x, ast.FunctionDef) and x.returns]
-    for sign, x in sorted(found, key=lambda pair: -pair[1].col_offset):
+    hints = [(": ", x.annotation) for x in nodes if isinstance(x, ast.arg) and x.annotation]
+    hints += [(" -> ", x.returns) for x in nodes if isinstance(x, ast.FunctionDef) and x.returns]
+    for sign, x in sorted(hints, key=lambda pair: -pair[1].col_offset):
         k = x.lineno - 1
         lines[k] = lines[k][: x.col_offset - len(sign)] + lines[k][x.end_col_offset :]
     return "\n".join(lines)

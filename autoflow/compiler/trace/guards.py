@@ -88,7 +88,7 @@ class Guards:
         self.called: set[str] = set()  # those that it does not only ask for
         self.classes: set[type] = set()
         self.roots = [f, *others]
-        self.found = {*map(id, self.roots)}
+        self.ids = {*map(id, self.roots)}
         self.made: set[type] = set()  # classes that code may call
         self.waiting: list[Edge] = []  # to methods and clocks that no code names
         # The id of an object, is it handed on, and the attribute by whose name alone code gets it -> the edge to it.
@@ -129,22 +129,22 @@ class Guards:
             if isinstance(child, type) and child not in self.made and may_be_called(x, container, key, child):
                 self.made.add(child)
                 queue += reachable.making(child)
-            is_found = id(child) in self.found
-            if not is_found and reachable.is_number(child):
+            is_known = id(child) in self.ids
+            if not is_known and reachable.is_number(child):
                 continue
             is_handed_on = not isinstance(x, types.FunctionType) or reachable.is_handed_on(x, container, key)
             name = key if isinstance(container, type) or container is reachable.attributes_of(x) else None
             self.doors.setdefault((id(child), is_handed_on, name), (x, container, key, child))
             if not is_handed_on:
                 queue += self.look_into(child, x, container, key)
-            if is_found:
+            if is_known:
                 continue
             if len(self.edges) > LIMIT:
                 raise CompileError(
                     f"the compiled function finds more than {LIMIT} objects outside, too many to check for "
                     f"changes. Pass what it needs as an argument, {WAY_OUT}."
                 )
-            self.found.add(id(child))
+            self.ids.add(id(child))
             names = reachable.names_given(child)
             self.named |= names
             self.called |= names
@@ -271,7 +271,7 @@ class Guards:
         """
         self.is_recorded, writes_texts = True, not reachable.TEXTS.isdisjoint(self.named)
         self.search([], [])
-        copies = not COPYING.isdisjoint(self.found)
+        copies = not COPYING.isdisjoint(self.ids)
         if copies or not reachable.CALLING.isdisjoint(self.called):
             users = [cls for cls in self.classes if not is_foreign(cls.__module__)]
             if "__subclasses__" in self.named:
@@ -298,7 +298,7 @@ class Guards:
         for how, node, name, value in self.attributes:
             if id(array_in(node)) not in ignored or id(value) in captured:
                 self.places.append((how, node, name, value))
-            elif id(value) not in self.found:
+            elif id(value) not in self.ids:
                 ignored.add(id(value))
         for container, key, child in self.edges:
             is_attribute = isinstance(key, str) and not isinstance(container, MAPPINGS)
@@ -323,7 +323,7 @@ class Guards:
         if is_read or copies or not READING.isdisjoint(self.named):
             self.others += [(read, mark) for _, read, mark in self.moving]
         self.edges, self.moving, self.contents, self.roots = [], [], {}, []
-        self.attributes, self.found, self.made, self.doors, self.numbers = [], set(), set(), {}, []
+        self.attributes, self.ids, self.made, self.doors, self.numbers = [], set(), set(), {}, []
 
     def watch_classes_and_functions(self) -> None:
         """Watch their descriptions: the bases of classes, and how many attributes they have; and attributes that
@@ -339,8 +339,8 @@ class Guards:
 
     def users_functions_and_modules(self) -> list[Any]:
         """Those that were found, except a library's."""
-        found = {id(x): x for x in self.reached() if isinstance(x, (types.FunctionType, types.ModuleType))}
-        return [x for x in found.values() if not is_foreign(getattr(x, "__module__", x.__name__))]
+        objects = {id(x): x for x in self.reached() if isinstance(x, (types.FunctionType, types.ModuleType))}
+        return [x for x in objects.values() if not is_foreign(getattr(x, "__module__", x.__name__))]
 
     def hold(self) -> bool:
         """Do all watched edges lead to the same objects, with the same contents? Called before every run."""

@@ -166,9 +166,9 @@ def edges_of_module(module: Any, x: object, wanted: Set[str]) -> list[Edge]:
     if not scope or is_foreign(module.__name__):
         return []
     more = [name for name in scope if name[:2] != "__" or name[-2:] != "__"] if BY_TEXT & wanted else []
-    found = {*wanted, *more, "__getattr__"} & scope.keys()
-    clocks = {k for k in found if isinstance(scope[k], types.ModuleType) and door_to(scope[k], wanted)}
-    return [(x, (scope, name)) for name in found - clocks]
+    names = {*wanted, *more, "__getattr__"} & scope.keys()
+    clocks = {k for k in names if isinstance(scope[k], types.ModuleType) and door_to(scope[k], wanted)}
+    return [(x, (scope, name)) for name in names - clocks]
 
 
 class Names(NamedTuple):
@@ -192,7 +192,7 @@ def names_of(code: types.CodeType) -> Names:
     >>> names_of((lambda x: np.sin(x)).__code__)
     Names(read=frozenset({'np'}), attributes=frozenset({'sin'}), imported=frozenset(), called=frozenset({'sin'}))
     """
-    found: tuple[set[str], ...] = (set(), set(), set(), set())
+    names: tuple[set[str], ...] = (set(), set(), set(), set())
     for part in code_in(code):
         steps = [i for i in dis.get_instructions(part) if i.opname != "EXTENDED_ARG"]
         called = [k for k, i in enumerate(steps) if i.opname == "LOAD_GLOBAL" and "NULL" in i.argrepr]
@@ -200,15 +200,15 @@ def names_of(code: types.CodeType) -> Names:
         for k, i in enumerate(steps):
             name = IMPLIED.get(i.opname + i.argrepr * (i.opname == "BINARY_OP"))
             if name or i.opname in KINDS:
-                found[KINDS.get(i.opname, 1)].add(name or i.argval)
+                names[KINDS.get(i.opname, 1)].add(name or i.argval)
             if i.opname in KINDS or i.opname.endswith("DEREF"):
                 user = user_of(steps, k)
                 if i.argval == "type" and k in called:  # what it returns counts
                     user = user_of(steps, user + (steps[user].opname == "PRECALL"))
                 is_asked = steps[user].opname in ASKS and steps[user].argval not in MAKING
                 if not is_asked and user not in asking:
-                    found[3].add(i.argval)
-    return Names(*map(frozenset, found))
+                    names[3].add(i.argval)
+    return Names(*map(frozenset, names))
 
 
 def user_of(steps: list[dis.Instruction], k: int) -> int:
@@ -286,8 +286,8 @@ def is_handed_on(x: Any, container: Any, key: object) -> bool:
         return False
     cells = zip(x.__code__.co_freevars, x.__closure__ or (), strict=True)
     is_scope = container is x.__globals__ or (isinstance(container, dict) and "__spec__" in container)
-    found = [key] if is_scope else [name for name, cell in cells if cell is container]
-    return not found or not names_of(x.__code__).called.isdisjoint(found)
+    names = [key] if is_scope else [name for name, cell in cells if cell is container]
+    return not names or not names_of(x.__code__).called.isdisjoint(names)
 
 
 def may_be_called(x: object, container: object, key: object, cls: type) -> bool:
@@ -457,6 +457,6 @@ def may_have_drawn(named: set[str], reached: Iterable[Any]) -> bool:
     ``random.gauss``?
     """
     shared = {*map(id, (random, np.random, np.random.mtrand, *OWN, OWN[0]._bit_generator))}
-    found = [(id(x), id(getattr(x, "__self__", None)) if callable(x) else 0) for x in reached]
+    pairs = [(id(x), id(getattr(x, "__self__", None)) if callable(x) else 0) for x in reached]
     is_named = not SHARED_NAMES.isdisjoint(".".join(named).split("."))
-    return _thread._count() == 0 or is_named or any([not shared.isdisjoint(ids) for ids in found])
+    return _thread._count() == 0 or is_named or any([not shared.isdisjoint(ids) for ids in pairs])

@@ -58,8 +58,8 @@ class Parameters:
 
     def __init__(self, guards: Guards) -> None:
         self.nn: Any = sys.modules[NN_MODULE]
-        found = guards.reached() if "functional_call" in guards.named else []
-        self.modules = [x for x in found if isinstance(x, self.nn.Module)]
+        objects = guards.reached() if "functional_call" in guards.named else []
+        self.modules = [x for x in objects if isinstance(x, self.nn.Module)]
         self.own: dict[str, Any] = self.nn.entries({"parts": self.modules})
         self.ids = {id(value_of(x)) for x in self.own.values()}
 
@@ -80,8 +80,8 @@ class Parameters:
     def deciding_nothing(self, edges: list[Any]) -> set[int]:
         """The ids of the arrays that are hidden wherever the function can reach their memory."""
         inside = {id(vars(x)) for x in self.modules} - {id(child) for *_, child in edges}
-        found = [(array_in(child), id(container) in inside) for container, _, child in edges]
-        visible = [a for a, is_inside in found if isinstance(a, np.ndarray) and not (is_inside and id(a) in self.ids)]
+        pairs = [(array_in(child), id(container) in inside) for container, _, child in edges]
+        visible = [a for a, is_inside in pairs if isinstance(a, np.ndarray) and not (is_inside and id(a) in self.ids)]
         others = {id(owner_of(a)) for a in visible}
         return {id(a) for a in map(value_of, self.own.values()) if id(owner_of(a)) not in others}
 
@@ -229,9 +229,9 @@ def derive(tape: Tape, vjp: AnyFunction, name: str, g: Any, saved: Any) -> Any:
         return vjp(g, saved)
     before = tape.reason
     with suppress(Abandoned):
-        found = vjp(g, saved)
+        result = vjp(g, saved)
         if tape.reason is before:
-            return found
+            return result
     reason, tape.reason = tape.reason, before
     if hasattr(g, "batch_layer"):
         raise CompileError("af.vmap calls it for each example") from reason

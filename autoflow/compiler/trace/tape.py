@@ -34,14 +34,14 @@ from .memory import as_index, write_down
 from .traced import Traced
 
 
-def strip(x: object, found: list[Any], others: list[Any] | None = None) -> Any:
-    """A copy of ``x`` with a Place for each array, also inside tuples, lists, dicts and slices. ``found`` gets the
+def strip(x: object, arrays: list[Any], others: list[Any] | None = None) -> Any:
+    """A copy of ``x`` with a Place for each array, also inside tuples, lists, dicts and slices. ``arrays`` gets the
     arrays, and ``others`` what may change and is no copy: functions made in the recording, objects."""
 
     def take(v: object) -> Any:
         if isinstance(v, (Traced, np.ndarray)):
-            found.append(v)
-            return Nth(len(found) - 1)
+            arrays.append(v)
+            return Nth(len(arrays) - 1)
         if type(v) in NUMBERS_AND_TEXT:
             return v
         v = as_index(v)
@@ -228,15 +228,15 @@ class Tape:
         fixed : do shape and dtype follow from those of the arrays? If it is not given, the function tells.
         raises : may it raise an error for some values? So may NumPy functions that are known for it.
         """
-        found, others = list[Any](), list[Any]()
-        args, options = strip(tuple(args), found, others), strip(options or {}, found, others)
+        operands, others = list[Any](), list[Any]()
+        args, options = strip(tuple(args), operands, others), strip(options or {}, operands, others)
         for x in others:
             self.given.append(Guards(x, []))
         if fixed is None:
             fixed = has_fixed_shape(function, args, options)
-        values = [self.value(x) for x in found]
+        values = [self.value(x) for x in operands]
         numbers = [k for k, v in enumerate(values) if isinstance(v.sample, np.generic)]
-        array_numbers = frozenset([k for k in numbers if not found[k].is_number])
+        array_numbers = frozenset([k for k in numbers if not operands[k].is_number])
         if not options and all([type(a) is Nth for a in args]):
             value = self.program.call(function, values, (), function, array_numbers)
         else:
@@ -247,13 +247,13 @@ class Tape:
             value = self.program.call(write_down(run, function, args, options), values, None, None, array_numbers)
         if not fixed or raises or function in RAISING:
             self.keep(value)
-        same = next((x for x in found if isinstance(x, Traced) and x.expr.sample is value.sample), None)
+        same = next((x for x in operands if isinstance(x, Traced) and x.expr.sample is value.sample), None)
         if same is not None and fixed and isinstance(value.sample, np.ndarray):
             return same  # as ``np.atleast_1d(x)``, in each run; not what may be x for some values
         result = self.wrap_result(value)
         value.shares = value.shares or shares
         if value.shares:  # a view after all: no array may be written into from here on
-            for x in (*found, *(result if isinstance(result, (tuple, list)) else (result,))):
+            for x in (*operands, *(result if isinstance(result, (tuple, list)) else (result,))):
                 while isinstance(x, Traced):
                     x.under = x.shared = True
                     x = x.source
@@ -276,8 +276,8 @@ class Tape:
 
     def item(self, x: Traced, index: object) -> Traced:
         """Write down ``x[index]``, where it is not a view."""
-        found: list[Any] = []
-        fixed = has_fixed_places(strip(index, found), found)
+        arrays: list[Any] = []
+        fixed = has_fixed_places(strip(index, arrays), arrays)
         return self.call(operator.getitem, (x, index), fixed=fixed, raises=holds(index, Traced))
 
     def view(self, function: AnyFunction, x: Traced, args: Any, options: Any) -> Traced:

@@ -101,24 +101,24 @@ def close_some(graph: Skeleton, closed: set[int], boxes: set[int], few: int) -> 
             groups.setdefault(tuple([stem(graph, box) for box in path[: level + 1]]), {})[path[level]] = None
     spare = graph.count(closed) - few
     saved = {names: sum([inside[box] - 1 for box in group]) for names, group in groups.items()}
-    found: set[int] = set()
+    to_close: set[int] = set()
     while groups and spare > 0:
         enough = [names for names in groups if saved[names] >= spare]
         names = min(enough, key=saved.__getitem__) if enough else max(groups, key=saved.__getitem__)
         spare -= saved[names]
-        found.update([box for box in groups.pop(names) if inside[box] > 1])
-    return found
+        to_close.update([box for box in groups.pop(names) if inside[box] > 1])
+    return to_close
 
 
 def open_boxes(graph: Skeleton, opened: Iterable[str]) -> set[int]:
     """The boxes called by one of these names (``"layer"``, ``"encoder/layer"``), and those around them."""
     open_paths = set(opened)
-    found: set[int] = set()
+    boxes: set[int] = set()
     for path in graph.ways() if open_paths else ():
         names = "/".join([graph.names[box] for box in path])
         plain = "/".join([graph.names[box] for box in path if box not in graph.repeats or box == path[-1]])
-        found.update(path if open_paths.intersection((graph.names[path[-1]], names, plain)) else ())
-    return found
+        boxes.update(path if open_paths.intersection((graph.names[path[-1]], names, plain)) else ())
+    return boxes
 
 
 def untangle(graph: Skeleton) -> None:
@@ -216,8 +216,8 @@ def cut_sections(graph: Skeleton, closed: set[int], few: int, stay: set[int]) ->
 
 def beside(graph: Skeleton) -> dict[Path, int]:
     """How many operations and boxes are directly inside each box that is not a section."""
-    found = {(path[:deep], path[deep]) for path in dict.fromkeys(graph.paths) for deep in range(len(path))}
-    number = Counter([around for around, _ in found])
+    pairs = {(path[:deep], path[deep]) for path in dict.fromkeys(graph.paths) for deep in range(len(path))}
+    number = Counter([around for around, _ in pairs])
     number.update([path for path, word in zip(graph.paths, graph.words, strict=True) if word])
     return {path: number[path] for path in sorted(number, key=len) if not graph.sections & set(path)}
 
@@ -288,8 +288,8 @@ def inside(graph: Skeleton, around: Path, nodes: Iterable[int]) -> tuple[Items, 
 
 def links(graph: Skeleton, items: Items, place: dict[int, int]) -> list[list[int]]:
     """For each item the items that it uses, in the order of operands."""
-    found = [dict.fromkeys([place.get(a, n) for k in item for a in graph.sources[k]]) for n, item in enumerate(items)]
-    return [[m for m in used if m != n] for n, used in enumerate(found)]
+    uses = [dict.fromkeys([place.get(a, n) for k in item for a in graph.sources[k]]) for n, item in enumerate(items)]
+    return [[m for m in used if m != n] for n, used in enumerate(uses)]
 
 
 def by_creation(items: Items, uses: list[list[int]]) -> list[int]:

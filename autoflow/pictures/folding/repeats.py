@@ -61,8 +61,8 @@ class Repeat:
         parts = [] if self.between is None else [" … ".join(self.between)]
         shared, alike = set.intersection(*used) if used else set(), dict[str, list[set[int]]]()
         for part in used:
-            for name, found in grouped([(NUMBER.sub("", title(k)), k) for k in part - shared]).items():
-                alike.setdefault(name, []).append(set(found))
+            for name, members in grouped([(NUMBER.sub("", title(k)), k) for k in part - shared]).items():
+                alike.setdefault(name, []).append(set(members))
         all_use = {name: sets for name, sets in alike.items() if len(sets) == self.parts}
         own = [name for name, sets in all_use.items() if sum(map(len, sets)) == len(set.union(*sets))]
         kinds = ("each with its own ", own), ("all with the same ", map(title, shared))
@@ -139,9 +139,9 @@ class Skeleton:
         """The title of a box in the picture: its name; "step 3" if it is the third of that name in the same box."""
         if box not in self.labels:
             alike = grouped([((path[:-1], self.names[path[-1]]), path[-1]) for path in self.ways()])
-            for (_, name), found in alike.items():
-                for number, one in enumerate(found, 1):
-                    self.labels.setdefault(one, f"{name} {number}" if len(found) > 1 else name)
+            for (_, name), boxes in alike.items():
+                for number, one in enumerate(boxes, 1):
+                    self.labels.setdefault(one, f"{name} {number}" if len(boxes) > 1 else name)
             self.labels.setdefault(box, self.names[box])
         return self.labels[box]
 
@@ -224,7 +224,7 @@ def part_loops(graph: Skeleton, most: int, is_crowded: bool) -> bool:
     loops = {box for box, turns in graph.told.items() if turns.startswith("at least")}
     inside = grouped([(path[:deep], k) for k, path in enumerate(graph.paths) if graph.words[k]
                       for deep, box in enumerate(path, 1) if box in loops])  # fmt: skip
-    found = False
+    is_divided = False
     for path, members in sorted(inside.items(), key=lambda loop: -len(loop[0])):
         groups = [*grouped([(graph.item(k, len(path)), k) for k in members]).values()]
         signs = [tuple([(graph.places[k], first_word(graph.words[k])) for k in group]) for group in groups]
@@ -234,10 +234,10 @@ def part_loops(graph: Skeleton, most: int, is_crowded: bool) -> bool:
         divided = [[k for item in groups[a:b] for k in item] for a, b in pairwise([*parts, len(signs)])]
         pairs = pairwise(map(set, divided))
         if all([any([a in before for k in part for a in graph.sources[k]]) for before, part in pairs]):  # a chain
-            found = True
+            is_divided = True
             for place, part in enumerate(divided, 1):
                 graph.enclose(part, graph.new_box("part", f"part {place}"), path)
-    return found
+    return is_divided
 
 
 def divide(signs: Sequence[Any]) -> list[int]:

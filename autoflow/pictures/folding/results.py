@@ -56,8 +56,8 @@ class Tidy(Generic[Picture]):
         """The node that represents node k, and which of its results."""
         result = None
         while k in self.moved:
-            k, found = self.moved[k]
-            result = found if found is not None else result
+            k, index = self.moved[k]
+            result = index if index is not None else result
         return k, 0 if result is None and k in self.splits else result
 
     def row(self, r: Operand) -> Operand:

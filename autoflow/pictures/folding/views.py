@@ -171,15 +171,15 @@ class Contraction:
 
     def in_order(self) -> list[Card]:
         """The cards in the order of their first nodes, but none before those that it uses."""
-        found = list(self.members)
-        place = {card: k for k, card in enumerate(found)}
+        cards = list(self.members)
+        place = {card: k for k, card in enumerate(cards)}
         uses = [dict.fromkeys([place[self.cards[a]] for k in members for a in self.skeleton.sources[k]
                                if self.cards[a] in place and self.cards[a] != card])
                 for card, members in self.members.items()]  # fmt: skip
         if all([a < k for k, used in enumerate(uses) for a in used]):
-            return found
-        order = by_creation([[k] for k in range(len(found))], [list(used) for used in uses])
-        return [found[k] for k in order] if len(order) == len(found) else found
+            return cards
+        order = by_creation([[k] for k in range(len(cards))], [list(used) for used in uses])
+        return [cards[k] for k in order] if len(order) == len(cards) else cards
 
     def around(self, card: Card) -> tuple[int, ...]:
         """The open boxes around a card."""

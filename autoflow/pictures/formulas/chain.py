@@ -152,8 +152,8 @@ class Chain:
                     entry = (math.inf if math.isnan(size) else size, value * factor, tie, (way, (record, slot)))
                     heap = best.setdefault(parent, [])
                     (heapq.heappush if len(heap) < limit else heapq.heappushpop)(heap, entry)
-        found = sorted(best.pop(self.target), key=lambda entry: entry[:3], reverse=True)
-        return [self.path(way, value, local) for _, value, _, way in found]
+        entries = sorted(best.pop(self.target), key=lambda entry: entry[:3], reverse=True)
+        return [self.path(way, value, local) for _, value, _, way in entries]
 
     def path(self, way: object, value: float, local: dict[tuple[Any, int], float]) -> Route:
         """A path as it is shown: sums of sums and products of products as one step, very long ones by their ends."""
@@ -198,17 +198,17 @@ class Chain:
 
     def first_paths(self, limit: int, gradients: dict[Any, Array]) -> list[Route]:
         """The first paths found, and the gradient that arrives along each: a product of Jacobians, from the left."""
-        found: list[Route] = []
+        routes: list[Route] = []
         stack: list[tuple[Any, Any, Array]] = [(self.root, None, np.ones(self.root.shape, self.root.dtype))]
-        while stack and len(found) < limit:
+        while stack and len(routes) < limit:
             record, way, g = stack.pop()
             if record is self.target:
                 steps = self.merged(unroll(way))
-                found.append(Route(self.names(steps), (), numbers(g), DOTS, user_of(steps)))
+                routes.append(Route(self.names(steps), (), numbers(g), DOTS, user_of(steps)))
                 continue
             sent = record(with_zeros(g, gradients[record]))
             stack += [(parent, (way, (record, slot)), sent[slot]) for slot, parent in reversed(self.steps[record])]
-        return found
+        return routes
 
 
 def with_zeros(g: Array, whole: Array) -> Array:

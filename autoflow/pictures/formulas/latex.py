@@ -241,8 +241,8 @@ def local_terms(record: Record, titles: Titles, operands: Sequence[Term] | None 
     if not record.rule.elementwise:
         return one_run(record, samples(record, None), operands, z, titles)
     places = list(range(min(int(np.prod(record.shape)), SAMPLES))) or [-1]
-    found = [one_run(record, samples(record, k), operands, z, titles) for k in places]
-    return [choice([row[slot] for row in found]) for slot in range(len(operands))]
+    rows = [one_run(record, samples(record, k), operands, z, titles) for k in places]
+    return [choice([row[slot] for row in rows]) for slot in range(len(operands))]
 
 
 def choice(terms: Sequence[Term | None]) -> Term | None:

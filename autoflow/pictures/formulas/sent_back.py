@@ -59,14 +59,14 @@ def rules_of(record: Record) -> tuple[str, ...]:
     try:
         name = record.rule.name if is_ours(record.rule) else ""
         if name in CHOICES:
-            found = tuple([choice(record, slot, text) for slot, text in enumerate(CHOICES[name])])
+            texts = tuple([choice(record, slot, text) for slot, text in enumerate(CHOICES[name])])
         else:
-            found = WORDS.get(name, derived)(record)
-        found = tuple([text if parent is not None and len(text) <= LONGEST else ""
-                       for text, parent in zip(found, record.parents, strict=True)])  # fmt: skip
+            texts = WORDS.get(name, derived)(record)
+        texts = tuple([text if parent is not None and len(text) <= LONGEST else ""
+                       for text, parent in zip(texts, record.parents, strict=True)])  # fmt: skip
     except Exception:  # an error in a user's rule does not spoil the picture
         return ("",) * count
-    return tuple([mention_sum(text, record, slot) for slot, text in enumerate(found)])
+    return tuple([mention_sum(text, record, slot) for slot, text in enumerate(texts)])
 
 
 def is_ours(rule: Any) -> bool:
@@ -129,7 +129,7 @@ def product(record: Record) -> tuple[str, ...]:
 def einsum(record: Record) -> tuple[str, ...]:
     """An einsum again, with the operand's letters and those of the result exchanged."""
     inputs, _, out = record.options["letters"].partition("->")
-    terms, found = inputs.split(","), []
+    terms, texts = inputs.split(","), []
     axes = set(zip("".join(terms), [n for x in record.operands for n in np.shape(x)], strict=True))
     are_distinct = len({c for c, _ in axes}) == len(axes)  # no axis of length 1 that is broadcast
     for k, own in enumerate(terms):
@@ -138,8 +138,8 @@ def einsum(record: Record) -> tuple[str, ...]:
         names = ", ".join(["g", *[CIRCLED[j] for j in range(len(terms)) if j != k]])
         shared = "".join([c for c in own if c not in alone])
         text = f"einsum {','.join([out, *others])}→{shared} of {names}" if others or out != shared else "g"
-        found.append(f"{text}{', stretched' * bool(alone)}" if are_distinct and len(set(own)) == len(own) else "")
-    return tuple(found)
+        texts.append(f"{text}{', stretched' * bool(alone)}" if are_distinct and len(set(own)) == len(own) else "")
+    return tuple(texts)
 
 
 def place_text(i: object) -> str:
@@ -227,11 +227,11 @@ def derive_rules(record: Record) -> tuple[str, ...]:
     number, titles = local_is_a_number(record), Titles()
     titles.given[id(record)] = ITSELF
     if not (number and record.rule.elementwise) or record.rule.compute is None:
-        found = [local_terms(record, titles, operands)]
+        rows = [local_terms(record, titles, operands)]
     else:
         with np.errstate(all="ignore"):
-            found = [one_run(record, sample_operands(record, pair), operands, RESULT, titles) for pair in VALUES]
-    texts = [["" if term is None else written(term, number) for term in terms] for terms in found]
+            rows = [one_run(record, sample_operands(record, pair), operands, RESULT, titles) for pair in VALUES]
+    texts = [["" if term is None else written(term, number) for term in terms] for terms in rows]
     return tuple([row[0] if len(set(row)) == 1 else "" for row in zip(*texts, strict=True)])
 
 

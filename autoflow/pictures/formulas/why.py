@@ -181,12 +181,12 @@ def why(x: object, node: object, *, paths: int = 8) -> Why:
         title = "" if r is root else titles.of(r)
         through.append(Through(title, below(r, titles).text, numbers(gradients[r]), numbers(total(parts, target))))
     limit = max(1, paths)
-    found = walk.largest_paths(limit) if walk.scalars else walk.first_paths(limit, gradients)
+    routes = walk.largest_paths(limit) if walk.scalars else walk.first_paths(limit, gradients)
     places = {user: place for place, user in enumerate([None, *users])}
-    found.sort(key=lambda path: places[path.user])  # those that one part of the sum adds up stand together
+    routes.sort(key=lambda path: places[path.user])  # those that one part of the sum adds up stand together
     above = result_term(root, (), titles) if root.parents else below(root, titles)
     return Why(
-        titles.of(root), titles.of(target), walk.count_paths(), tuple(found), tuple(through),
+        titles.of(root), titles.of(target), walk.count_paths(), tuple(routes), tuple(through),
         numbers(gradients[target]), (above.text, below(target, titles).text), modes().digits,
         tuple(dict.fromkeys([text for _, text in taken_out(topological(root))])),
     )  # fmt: skip

@@ -123,12 +123,12 @@ def spine(pairs: Sequence[tuple[int, int]], rank: Sequence[int], ends: Sequence[
     inner = {b for _, b in pairs}
     operands = grouped([(b, a) for a, b in pairs])
     longest = {b: max(some, key=lambda a: (a in inner, rank[a])) for b, some in operands.items()}
-    found: set[tuple[int, int]] = set()
+    arrows: set[tuple[int, int]] = set()
     here = ends[0] if ends else -1
     while here in longest:
-        found.add((longest[here], here))
+        arrows.add((longest[here], here))
         here = longest[here]
-    return found
+    return arrows
 
 
 class Layers:

@@ -346,8 +346,8 @@ class RowStrip:
     def crossing(self, r: int) -> dict[Point, tuple[float, float]]:
         """The arrows over the cut behind row r, by where they start; the lowest first, which turns round inside."""
         before = [(path, [y for (_, y), row in path if row <= r]) for path in self.paths if path[-1][1] > r]
-        found = {self.key(path): heights[-1] for path, heights in before if heights}
-        return dict.fromkeys(sorted(found, key=lambda start: -found[start]), (0.0, 0.0))
+        height_of = {self.key(path): heights[-1] for path, heights in before if heights}
+        return dict.fromkeys(sorted(height_of, key=lambda start: -height_of[start]), (0.0, 0.0))
 
     def raise_leaves(self) -> None:
         """Move the leaves of a column up, as far as the arrows that pass there allow; the column holds nothing else."""

@@ -116,8 +116,8 @@ def summary(g: Array) -> Numbers:
     """The numbers of a gradient; of an operation with several results those of all that arrived, one after another."""
     if not hasattr(g, "grads"):
         return numbers(g)
-    found = [part for _, part in sorted(g.grads.items())]
-    return numbers(found[0]) if len(found) == 1 else numbers(np.concatenate([np.ravel(part) for part in found]))
+    parts = [part for _, part in sorted(g.grads.items())]
+    return numbers(parts[0]) if len(parts) == 1 else numbers(np.concatenate([np.ravel(part) for part in parts]))
 
 
 def total(parts: Sequence[Array], record: Holder) -> Array:
@@ -277,8 +277,8 @@ class Walk:
     def enter(self, shown: Sequence[Any]) -> None:
         """Find the boxes, and give numbers to those around what is shown."""
         self.boxes = Boxes(self.titles.program, [r for r in self.everything if r.parents])
-        found = dict.fromkeys([box for x in shown if hasattr(x, "node_name") for _, box in self.boxes.around(x)])
-        self.entered = {box: k for k, box in enumerate(found, 1)}
+        boxes = dict.fromkeys([box for x in shown if hasattr(x, "node_name") for _, box in self.boxes.around(x)])
+        self.entered = {box: k for k, box in enumerate(boxes, 1)}
         self.told = {k: self.boxes.note(box) for box, k in self.entered.items() if box[0] != "scope"}
         self.objects = {k: self.boxes.boxes[box].path for box, k in self.entered.items()}
 
@@ -406,7 +406,7 @@ def kept_bytes(order: Iterable[Any]) -> dict[int, int]:
         for v in r.saved if r.parents else ():
             if type(v) is np.ndarray:
                 uses[id(v if v.base is None else owner_of(v))] += 1
-    found: dict[int, int] = {}
+    sizes: dict[int, int] = {}
     for r in order:
         for k, x in enumerate(r.saved if r.parents else ()):
             for v in x if isinstance(x, tuple) else (x,):
@@ -415,8 +415,8 @@ def kept_bytes(order: Iterable[Any]) -> dict[int, int]:
                 seen.add(id(owner))
                 is_data = k < len(r.parents) and r.parents[k] is None
                 if not (is_data and getrefcount(owner) > ALONE + uses[id(owner)] + 3 * (v is owner)):
-                    found[id(r)] = found.get(id(r), 0) + owner.nbytes
-    return found
+                    sizes[id(r)] = sizes.get(id(r), 0) + owner.nbytes
+    return sizes
 
 
 # References to an array that one variable holds, with that of the call that asks; as in nodes/versions.py.
@@ -445,8 +445,8 @@ def record_in(node: object, everything: Sequence[Any], argument: str) -> Holder:
 
 def uses_of(record: Holder, order: Sequence[Holder]) -> set[Holder]:
     """A record, and all in ``order``, consumers first, that were computed from it."""
-    found = {record}
+    records = {record}
     for r in reversed(order):
-        if not found.isdisjoint(r.parents):
-            found.add(r)
-    return found
+        if not records.isdisjoint(r.parents):
+            records.add(r)
+    return records

@@ -119,17 +119,17 @@ def result_place(record: Record) -> tuple[Record, int] | None:
     if record.rule.name == "part" and record.parents[0] is not None and hasattr(record.parents[0].rule, "joint"):
         return record.parents[0], record.options["i"]
     before = record.parents[0] if record.rule.name == "reshape" else record
-    found = packed_place(before) if before is not None and before.parents else None
-    return None if found is None or (found[2] == 1) != (before is record) else found[:2]
+    place = packed_place(before) if before is not None and before.parents else None
+    return None if place is None or (place[2] == 1) != (before is record) else place[:2]
 
 
 def calls_of(records: Iterable[Any], program: Naming) -> list[Call]:
     """The functions with several results among these records."""
     visible = set(records)
     in_order = sorted([r for r in visible if r.parents], key=lambda r: int(r.number))
-    found = [(place, record) for record in in_order if (place := result_place(record)) and place[0] in visible]
+    results = [(place, record) for record in in_order if (place := result_place(record)) and place[0] in visible]
     calls = []
-    for call, parts in grouped([(call, (k, record)) for (call, k), record in found]).items():
+    for call, parts in grouped([(call, (k, record)) for (call, k), record in results]).items():
         places = dict(parts)
         between = [r.parents[0] for r in places.values() if r.parents[0] is not call]
         calls.append(Call(call.rule.name, call, [places[k] for k in sorted(places)], between))
@@ -138,8 +138,8 @@ def calls_of(records: Iterable[Any], program: Naming) -> list[Call]:
 
 def splits(in_order: Sequence[Any], shown: set[Any], program: Naming) -> list[Call]:
     """Arrays that were split: what one call in the program, of ``np.split`` or its kin, has taken out of them."""
-    found = [(r, program.expression(r)) for r in in_order if r.rule.name == "getitem" and r.parents[0] in shown]
-    parts_of = grouped([((r.parents[0], id(r.place), r.last), r) for r, x in found
+    pairs = [(r, program.expression(r)) for r in in_order if r.rule.name == "getitem" and r.parents[0] in shown]
+    parts_of = grouped([((r.parents[0], id(r.place), r.last), r) for r, x in pairs
                      if x is not None and x.is_call and x.called in SPLITS])  # fmt: skip
     users = Counter([parent for record in in_order for parent in record.parents])
     calls = []
@@ -194,13 +194,13 @@ def variables() -> dict[int, str]:
     while frame is not None:
         spaces += [] if is_passed(frame) else [variables_of(frame)]
         frame = frame.f_back
-    found: dict[int, str] = {}
+    names: dict[int, str] = {}
     for space in [*([] if shell is None else [shell.user_ns]), *reversed(spaces)]:
         for name, x in list(space.items()):
             if isinstance(x, Node) and name.isidentifier() and not name.startswith("_"):
                 record = getattr(x, "grad_fn", None)  # arrays of our class made by NumPy have no history
-                found.setdefault(id(x if record is None else record), name)
-    return found
+                names.setdefault(id(x if record is None else record), name)
+    return names
 
 
 class Titles:
@@ -248,16 +248,16 @@ class Titles:
             self.known[id(record)] = as_title(text)
             self.letters[id(record)] = {text: (id(record), None)}
             return
-        found, is_clear = self.expression(record), self.is_clear(record)
-        found = found if is_clear else None
-        if found is None and 0 < len(text) <= LONGEST and not self.is_of_others(record):
-            found = as_title(text)
-            here = {name: (id(record), space_of(record.place, name)) for name in re.findall(r"\b[^\W\d]\w*", found)}
+        title, is_clear = self.expression(record), self.is_clear(record)
+        title = title if is_clear else None
+        if title is None and 0 < len(text) <= LONGEST and not self.is_of_others(record):
+            title = as_title(text)
+            here = {name: (id(record), space_of(record.place, name)) for name in re.findall(r"\b[^\W\d]\w*", title)}
             self.letters[id(record)] = here
-        if found is None and is_clear and record.rule.name in (*FORMS, "getitem"):
-            found = self.expression(record, brief=LONGEST) or self.expression(record, brief=LONGEST // 2)
-        self.known[id(record)] = found or record.rule.name
-        if found is None or is_cut(found):
+        if title is None and is_clear and record.rule.name in (*FORMS, "getitem"):
+            title = self.expression(record, brief=LONGEST) or self.expression(record, brief=LONGEST // 2)
+        self.known[id(record)] = title or record.rule.name
+        if title is None or is_cut(title):
             self.long.add(id(record))
 
     def is_of_others(self, record: Record) -> bool:
@@ -279,9 +279,9 @@ class Titles:
             if name and id(x) not in self.long:
                 space = self.program.keys[id(x)][0] if id(x) in self.program.keys and name in self.twice else None
                 pairs += self.letters.get(id(x), {name: (id(x), space)}).items()
-        self.letters[id(record)] = found = dict(pairs)
+        self.letters[id(record)] = letters = dict(pairs)
         is_here = [space is None or space == space_of(record.place, name) for name, (_, space) in pairs]
-        return len({*pairs}) == len(found) and all(is_here)
+        return len({*pairs}) == len(letters) and all(is_here)
 
     def times_one(self, record: Record) -> int | None:
         """The operand that ``record`` is 1 times of, if none of all this has a name: such a product is not shown."""
@@ -308,19 +308,19 @@ class Titles:
         if isinstance(x, Node) and (own := self.name(x)) is not None:
             return own
         shape: Any = getattr(x, "shape", ())
-        found = self.program.operand(record, slot) if shape else None
-        if found is None and shape:
+        name = self.program.operand(record, slot) if shape else None
+        if name is None and shape:
             text = as_title(self.program.operand_source(record, slot) or "")
-            found = text if 0 < len(text) <= LONGEST else None
-        return found
+            name = text if 0 < len(text) <= LONGEST else None
+        return name
 
     def index_of(self, record: Record) -> str:
         """What is in the brackets of ``x[i]``: its values; of arrays their names."""
-        found, place = self.program.expression(record), index(record.options["i"])
-        is_item = found is not None and isinstance(found.node, ast.Subscript) and "array" in place
-        if found is None or not is_item:
+        expr, place = self.program.expression(record), index(record.options["i"])
+        is_item = expr is not None and isinstance(expr.node, ast.Subscript) and "array" in place
+        if expr is None or not is_item:
             return place
-        inside = found.node.slice
+        inside = expr.node.slice
         return ", ".join([as_title(written(x)) for x in (inside.elts if isinstance(inside, ast.Tuple) else [inside])])
 
     def term(self, x: Any) -> str:
@@ -369,12 +369,12 @@ class Titles:
         if name in FORMS and len(terms) > 1 and all([text == LEFT_OUT for text in terms]):
             return None
         if name == "getitem":
-            found = write_out(f"getitem [{self.index_of(record)}]", terms)
+            title = write_out(f"getitem [{self.index_of(record)}]", terms)
         elif extra := options(record):
-            found = f"{name}({', '.join(terms + extra)})"
+            title = f"{name}({', '.join(terms + extra)})"
         else:
-            found = write_out(name, terms)
-        return found if len(found) <= LONGEST else None
+            title = write_out(name, terms)
+        return title if len(title) <= LONGEST else None
 
 
 @lru_cache(4096)

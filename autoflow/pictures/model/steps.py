@@ -72,12 +72,12 @@ class VertexRecord:
 
 def steps_of(graph: GraphData) -> list[Step]:
     """The steps of a picture; without gradients only the forward pass."""
-    found = [begin(graph), *[forward(graph, v) for v in graph.nodes if v.kind in STEPPED]]
+    steps = [begin(graph), *[forward(graph, v) for v in graph.nodes if v.kind in STEPPED]]
     if graph.gradients:
         sums = Sums(graph)
-        found += [one for k in graph.outputs if graph.nodes[k].gradient for one in seeds(graph, graph.nodes[k])]
-        found += [backward(graph, v, sums) for v in engine_order(graph) if v.kind in STEPPED and (v.gradient or v.fold)]
-    return [in_turn(replace(step, number=place), graph) for place, step in enumerate([*found, end(graph)])]
+        steps += [one for k in graph.outputs if graph.nodes[k].gradient for one in seeds(graph, graph.nodes[k])]
+        steps += [backward(graph, v, sums) for v in engine_order(graph) if v.kind in STEPPED and (v.gradient or v.fold)]
+    return [in_turn(replace(step, number=place), graph) for place, step in enumerate([*steps, end(graph)])]
 
 
 def in_turn(step: Step, graph: GraphData) -> Step:
@@ -214,11 +214,11 @@ def end(graph: GraphData) -> Step:
     """The last step: the result."""
     if not graph.gradients:
         return Step(0, "end", "; ".join(graph.notes) or "nothing flows back")
-    found = [f"{gradient_name(graph, v)} = {amount_text(v.gradient, graph)}" for v in graph.nodes
+    sentences = [f"{gradient_name(graph, v)} = {amount_text(v.gradient, graph)}" for v in graph.nodes
              if v.kind == "Variable" and v.gradient]  # fmt: skip
     boxes = any([v.fold and v.fold.variables for v in graph.nodes])
     none = "all Variables are in folded boxes" if boxes else "no Variable is drawn"
-    return Step(0, "end", listed(found) or none)
+    return Step(0, "end", listed(sentences) or none)
 
 
 Receiver = tuple[int | None, int | None]  # a node, and which of its results if it has several

@@ -192,8 +192,8 @@ def to_gif(pictures: Iterator[Array], seconds: float) -> bytes:
 def to_palette(picture: Array, palette: Array) -> Array:
     """For each pixel the number of the nearest colour. (Pillow is quicker and takes neighbours of the nearest.)"""
     packed = picture.astype(np.int32) @ np.array([1 << 16, 1 << 8, 1], np.int32)
-    found, places = np.unique(packed, return_inverse=True)
-    colours = np.stack([found >> 16, found >> 8 & 255, found & 255], axis=-1)
+    codes, places = np.unique(packed, return_inverse=True)
+    colours = np.stack([codes >> 16, codes >> 8 & 255, codes & 255], axis=-1)
     nearest = ((colours[:, None] - palette) ** 2).sum(axis=-1).argmin(axis=-1)
     return nearest.astype(np.uint8)[places].reshape(packed.shape)
 
@@ -221,8 +221,8 @@ def to_mp4(pictures: Iterator[Array], seconds: float) -> bytes:
 
 def ffmpeg() -> str:
     """The program. Raises FileNotFoundError, which says what to install."""
-    if found := shutil.which("ffmpeg"):
-        return found
+    if path := shutil.which("ffmpeg"):
+        return path
     try:
         from imageio_ffmpeg import get_ffmpeg_exe
 

@@ -61,10 +61,10 @@ def answer_of(x: Numbers | None) -> float | dict[str, list[float]] | None:
     """
     if x is None or not x.elements:
         return None
-    found = [float(v) for v in x.elements if isinstance(v, (int, float)) and math.isfinite(v)]
-    if len(found) < len(x.elements):
+    entries = [float(v) for v in x.elements if isinstance(v, (int, float)) and math.isfinite(v)]
+    if len(entries) < len(x.elements):
         return None
-    return found[0] if x.scalar else {"entries": found}
+    return entries[0] if x.scalar else {"entries": entries}
 
 
 def sent_answer(graph: GraphData, node: Vertex, slot: int, sent: Numbers | None) -> Any:
@@ -156,9 +156,9 @@ def picture_data(
         "svg": svg,
         "frames": [to[f.path[-1]] for f in drawn.frames],
         "cards": {str(v.id): to[v.fold.box] for v in drawn.nodes if v.fold},
-        "inside": {k: " ".join(found) for k, found in inside.items()},
+        "inside": {k: " ".join(names) for k, names in inside.items()},
         "at": [card.get(v.members[0], -1) for v in home.nodes],
-        "parts": {k: found for k, found in parts.items() if len(found) > 1},
+        "parts": {k: cards for k, cards in parts.items() if len(cards) > 1},
     }
 
 
@@ -328,8 +328,8 @@ def changed_gradient(graph: GraphData, p: Product) -> dict[str, int]:
 def named_values(graph: GraphData, steps: Sequence[Step]) -> list[tuple[str, float, int]]:
     """The cards that an answer may name: name, number, and the step from which it is known."""
     born = {step.node: step.number for step in steps if step.phase == "forward"}
-    found = [(v.title, answer_of(v.value), born.get(v.id, -1)) for v in graph.nodes if v.title.isidentifier()]
-    return [(title, value, place) for title, value, place in found if isinstance(value, float)]
+    rows = [(v.title, answer_of(v.value), born.get(v.id, -1)) for v in graph.nodes if v.title.isidentifier()]
+    return [(title, value, place) for title, value, place in rows if isinstance(value, float)]
 
 
 def arrow(source: int | None, target: Vertex, slot: int) -> str:

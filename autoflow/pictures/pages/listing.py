@@ -53,17 +53,17 @@ class Listing:
 
     def cards(self, drawn: GraphData) -> dict[str, list[int]]:
         """For each card of what is drawn the numbers of its places."""
-        found = {v.id: {self.nodes[k] for k in v.members} for v in drawn.nodes}
-        return {str(card): sorted([n for n in places if n is not None]) for card, places in found.items()}
+        places_of = {v.id: {self.nodes[k] for k in v.members} for v in drawn.nodes}
+        return {str(card): sorted([n for n in places if n is not None]) for card, places in places_of.items()}
 
 
 def openers(lines: list[str], first: int) -> list[int]:
     """The lines that begin the blocks around a line: ``def``, ``for``."""
-    found, room = [], 1000
+    line_numbers, room = [], 1000
     for n in range(first, 0, -1):
         text = lines[n - 1]
         indent = len(text) - len(text.lstrip())
         if text.strip() and indent < room:
             room = indent
-            found += [n] if n < first and text.lstrip().startswith(OPENERS) else []
-    return found
+            line_numbers += [n] if n < first and text.lstrip().startswith(OPENERS) else []
+    return line_numbers

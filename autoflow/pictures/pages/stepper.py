@@ -281,5 +281,5 @@ def widget_class(name: str, script: str, **traits: str) -> type:
     import anywidget
     import traitlets
 
-    found = {trait: getattr(traitlets, kind)().tag(sync=True) for trait, kind in traits.items()}
-    return type(name, (anywidget.AnyWidget,), {"_esm": script, **found})
+    attributes = {trait: getattr(traitlets, kind)().tag(sync=True) for trait, kind in traits.items()}
+    return type(name, (anywidget.AnyWidget,), {"_esm": script, **attributes})

@@ -169,8 +169,8 @@ def plain_lines(graph: GraphData, node: Vertex, compact: bool) -> list[CardLine]
         lines += [CardLine("body", (span(text, "numbers"),)) for text in break_lines(node.value.text(digits))]
     if flags := node.value.flags():
         lines.append(CardLine("note", (span(f"value: {flags}", "warn"),)))
-    if graph.look.images and (found := images(node, digits)):
-        lines.append(CardLine("body", images=found))
+    if graph.look.images and (cells := images(node, digits)):
+        lines.append(CardLine("body", images=cells))
     if node.gradient is not None:
         lines.append(foot(graph, node, node.gradient))
         if flags := node.gradient.flags():
@@ -366,16 +366,16 @@ def draw_cells(cells: Cells, x: float, middle: float) -> list[Shape]:
     """An image, its scale, and the numbers at the ends of that. Equal cells beside each other are one stroke."""
     side, (wide, high), (low, top) = cells.side, cells.size, cells.image.range
     left, upper = tenth(x), tenth(middle - high / 2)
-    found: dict[int | None, list[Step]] = {}
+    paths: dict[int | None, list[Step]] = {}
     for k, row in enumerate(cells.image.levels):
         begin = left
         for level, run in groupby(row):
             long = side * len(list(run))
             if level != 0:
-                found.setdefault(level, []).extend([step("M", begin, upper + (k + 0.5) * side), step("h", long)])
+                paths.setdefault(level, []).extend([step("M", begin, upper + (k + 0.5) * side), step("h", long)])
             begin += long
     shapes: list[Shape] = [Rect("ground", left, upper, wide, high)]
-    shapes += [stroke(cells, level, steps, side) for level, steps in found.items()]
+    shapes += [stroke(cells, level, steps, side) for level, steps in paths.items()]
     ramp, bottom, piece = left + wide + EDGE, tenth(middle + cells.height / 2), cells.height / (top - low + 1)
     shapes.append(Rect("ground", tenth(ramp), tenth(bottom - cells.height), RAMP, cells.height))
     for k, level in enumerate(range(low, top + 1)):

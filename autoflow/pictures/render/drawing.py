@@ -64,7 +64,7 @@ def draw_headline(f: Frame, area: Area, down: bool, left: float, compact: bool |
 
 def arrows(graph: GraphData, plan: Placed, frames: dict[tuple[int, ...], Area], left: float) -> list[Group]:
     """All arrows, the thickest on top."""
-    found = []
+    pairs = []
     faded = set(graph.faded)
     down = graph.look.direction == "down"
     across = boxes_across(graph)
@@ -76,8 +76,8 @@ def arrows(graph: GraphData, plan: Placed, frames: dict[tuple[int, ...], Area], 
         kind = f"f{round(4 * level)}" if level is not None else "plain" if e.flows else "fixed"
         states = (kind, "faded") if e.source in faded or e.target in faded else (kind,)
         shapes = (*curve(points, wide, downs), Title(tip(graph, e)))
-        found.append((wide, Group(shapes, None, states, f"e{e.source}-{e.target}-{e.slot}")))
-    return [group for _, group in sorted(found, key=lambda pair: pair[0])]
+        pairs.append((wide, Group(shapes, None, states, f"e{e.source}-{e.target}-{e.slot}")))
+    return [group for _, group in sorted(pairs, key=lambda pair: pair[0])]
 
 
 def within(a: Point, b: Point, area: Area) -> bool:
@@ -172,7 +172,7 @@ def card_tip(graph: GraphData, c: Card) -> str:
 
 def ports(graph: GraphData, drawn: Sequence[Card], plan: Placed, left: float, widths: Sequence[float]) -> list[Text]:
     """Arrows from top to bottom cannot end at rows: the operands' numbers are at the upper edge."""
-    found = []
+    labels = []
     for c, (along, across), wide, down in zip(drawn, plan.corners, widths, downward(graph), strict=True):
         if not down:
             continue
@@ -181,14 +181,14 @@ def ports(graph: GraphData, drawn: Sequence[Card], plan: Placed, left: float, wi
         rows = [row.slot for row in c.node.operands if row.source is not None]
         for slot in [row.slot for row in c.node.rows if row.source is not None] if len(c.node.operands) > 1 else []:
             x, y = across + left + wide * share(rows, slot) + 9, along + MARGIN - 5
-            found.append(Text("slot", None, tenth(x), tenth(y), str(slot + 1)))
-    return found
+            labels.append(Text("slot", None, tenth(x), tenth(y), str(slot + 1)))
+    return labels
 
 
 def stubs(graph: GraphData, drawn: Sequence[Card], plan: Placed, left: float, widths: Sequence[float]) -> list[Text]:
     """Labels of an arrow that is cut: its value's name above its second part, its target's name below the card that it
     leaves. In a page a click on one leads to the other."""
-    found: dict[Point, Text] = {}  # several may begin at one place: one name
+    labels: dict[Point, Text] = {}  # several may begin at one place: one name
     goals: dict[int, dict[int, str]] = {}
     for k in sorted(plan.stubs):
         along, across = plan.paths[k][0]
@@ -199,11 +199,11 @@ def stubs(graph: GraphData, drawn: Sequence[Card], plan: Placed, left: float, wi
         fits = [clip(title, longest) for longest in (12, 8, 5) if width(clip(title, longest), "parts") < end - along]
         at = tenth(along + left), tenth(across + MARGIN - 5)
         if fits:
-            found[at] = Text("parts", edge.source, *at, fits[0])
+            labels[at] = Text("parts", edge.source, *at, fits[0])
     for source, targets in goals.items():
         (along, across), card = plan.corners[source], drawn[source]
         goto, title = next(iter(targets.items()))
         words = clip(title, 16) if len(targets) == 1 else f"{len(targets)} uses below"
         at = tenth(along + left + widths[source]), tenth(across + MARGIN + card.height + 11)
-        found[at] = Text("parts", goto, *at, f"→ {words}", "end")
-    return list(found.values())
+        labels[at] = Text("parts", goto, *at, f"→ {words}", "end")
+    return list(labels.values())

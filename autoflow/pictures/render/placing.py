@@ -228,8 +228,8 @@ def guess(drawn: GraphData, rank: Sequence[int]) -> str:
     """In rows if few arrows turn round there, else downwards."""
     turning: Counter[int] = Counter()  # arrows across the end of each rank; those of leaves may be cut
     ends = grouped([(e.source, rank[e.target]) for e in drawn.edges if drawn.nodes[e.source].operands])
-    for source, found in ends.items():
-        turning.update(range(rank[source], max(found)))
+    for source, target_ranks in ends.items():
+        turning.update(range(rank[source], max(target_ranks)))
     if max(turning.values(), default=0) <= NARROW:
         return "rows"
     return "right" if max(rank) < LONG else "down"

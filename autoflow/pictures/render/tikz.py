@@ -52,11 +52,11 @@ GREEK = dict(zip("αβγδεζηθικλμνξπρστυφχψωΓΔΘΛΞΠΦΨ
 def to_tex(graph: GraphData, full: bool = True) -> str:
     """The picture as a file for pdflatex; ``full=False``: the ``tikzpicture`` alone."""
     drawing = drawing_of(on_paper(graph))
-    found = list(resolve(drawing))
-    used = [look.get(key, "none") for _, _, look in found for key in ("fill", "stroke")]
+    shapes = list(resolve(drawing))
+    used = [look.get(key, "none") for _, _, look in shapes for key in ("fill", "stroke")]
     lines = [rf"\definecolor{{af{c[1:]}}}{{HTML}}{{{c[1:]}}}" for c in dict.fromkeys(used) if c != "none"]
     lines += [PICTURE % (POINT, POINT), rf"\useasboundingbox (0,0) rectangle ({n(drawing.wide)},{n(drawing.high)});"]
-    lines += [command(*one) for one in found]
+    lines += [command(*one) for one in shapes]
     text = "\n".join([*lines, r"\end{tikzpicture}%", ""])
     size = (n(POINT * drawing.wide + 1), n(POINT * drawing.high + 1))
     return HEAD % size + text + "\\end{document}\n" if full else text

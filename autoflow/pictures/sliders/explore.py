@@ -280,8 +280,8 @@ def point(page: Explorer, root: Node, new: dict[Any, Any], values: Sequence[floa
     on it. Nothing if the output is not one real number."""
     if root.shape or root.dtype.kind != "f":
         return {}
-    found = dict(run_pass(root)) if isinstance(root, Operation) else {}
-    slopes = [finite(np.ravel(found.get(new[v], np.zeros(v.shape)))[k]) for v, k, _ in page.places]
+    gradients = dict(run_pass(root)) if isinstance(root, Operation) else {}
+    slopes = [finite(np.ravel(gradients.get(new[v], np.zeros(v.shape)))[k]) for v, k, _ in page.places]
     return {"title": page.picture.title, "at": list(values), "value": finite(root), "gradients": slopes}
 
 

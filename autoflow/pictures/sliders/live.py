@@ -172,9 +172,9 @@ def notes(order: Sequence[Any], titles: Titles) -> list[str]:
     """What the reader has to know: a condition was decided, or a number taken out, when the graph was made."""
     plain = [(r, x) for r in order if r.parents for x, p in zip(r.operands, r.parents, strict=True) if p is None]
     decided = [titles.of(r) for r, x in plain if isinstance(pythons(x.value if isinstance(x, Node) else x), bool)]
-    found = [f"The condition in {', '.join(decided[:3])}"] if decided else []
-    found += dict.fromkeys([text for _, text in taken_out(order)])
-    return [f"{text} stays as it was; it does not follow the sliders." for text in found]
+    texts = [f"The condition in {', '.join(decided[:3])}"] if decided else []
+    texts += dict.fromkeys([text for _, text in taken_out(order)])
+    return [f"{text} stays as it was; it does not follow the sliders." for text in texts]
 
 
 # -- the live picture: the drawing as always, with places for numbers instead of numbers
@@ -358,13 +358,13 @@ def trace_row(rule: Any, vjps: Values, is_absent: tuple[bool, ...]) -> str | Non
     if rule.joint is not None or rule.variadic:
         return None
     try:
-        found = [traced(value, names)]
+        texts = [traced(value, names)]
         for k in range(rule.operands):
             missing = vjps[k] is None or k in absent
-            found.append("()=>NaN" if missing else traced(sent(k), ["g", *names, "z"]))
+            texts.append("()=>NaN" if missing else traced(sent(k), ["g", *names, "z"]))
     except Exception:  # whatever a user's rule does with a letter: then it needs numbers
         return None
-    return f"[{','.join(found)}]"
+    return f"[{','.join(texts)}]"
 
 
 def find_row(record: Record) -> tuple[str, str] | None:
@@ -385,10 +385,10 @@ def name_of(rule: Any, is_absent: Sequence[bool]) -> str:
 
 def all_rows() -> dict[str, str]:
     """Every row of the table that can be written down, by its name; with those in which operands are absent."""
-    found: dict[str, str] = {}
+    rows: dict[str, str] = {}
     for rule in dict.fromkeys(RULES.values()):
         optional = [(False, True) if default is None else (False,) for default in rule.defaults[: rule.operands]]
         for is_absent in itertools.product(*optional) if len(optional) < FEW else ():
             if text := as_javascript(rule, is_absent):
-                found.setdefault(name_of(rule, is_absent), text)
-    return found
+                rows.setdefault(name_of(rule, is_absent), text)
+    return rows

@@ -79,10 +79,10 @@ def moving(kernel: Any, place: int) -> AnyFunction:
     def run(*args: Any) -> Any:
         data, out = args[place], args[-1]
         order = np.zeros(np.shape(out), np.int64)
-        found = kernel(*args[:place], np.arange(1, data.size + 1), *args[place + 1 : -1], order)
+        result = kernel(*args[:place], np.arange(1, data.size + 1), *args[place + 1 : -1], order)
         moved = data[np.maximum(order - 1, 0)]
         out[...] = moved if order.all() else np.where(order > 0, moved, 0)
-        return found
+        return result
 
     return run
 
@@ -203,10 +203,10 @@ def combined(join: Any, compute: Any) -> AnyFunction:
     """Replaces an elementwise function of two matrices; ``join`` finds the places of the result."""
 
     def run(m: int, n: int, p: Array, i: Array, a: Array, q: Array, j: Array, b: Array, *into: Array) -> None:
-        found = [summed(expanded(ends) * n + k, data) for ends, k, data in ((p, i, a), (q, j, b))]
-        places = join(*[there for there, _ in found])
+        pairs = [summed(expanded(ends) * n + k, data) for ends, k, data in ((p, i, a), (q, j, b))]
+        places = join(*[there for there, _ in pairs])
         parts = []
-        for there, data in found:
+        for there, data in pairs:
             k = np.minimum(np.searchsorted(there, places), max(there.size - 1, 0))
             parts.append(np.where(there[k] == places, data[k], 0) if there.size else np.zeros(places.shape))
         fill(m, n, places, compute(*parts), *into)

@@ -75,8 +75,8 @@ def elements(matrix: Any, b: Any) -> tuple[Any, Any, Any]:
     if np.shape(matrix) != np.shape(b)[:1] * 2:
         raise ValueError(f"a matrix of shape {np.shape(matrix)} and a right side of shape {np.shape(b)} do not fit")
     if sparse.issparse(matrix):
-        found = matrix.tocoo()
-        return found.data, found.row, found.col
+        coo = matrix.tocoo()
+        return coo.data, coo.row, coo.col
     if not hasattr(matrix, "__array__") and not isinstance(matrix, (list, tuple)):
         raise NoRuleError("for a LinearOperator and nodes use af.implicit.linear_solve(matvec, b, theta)")
     matrix = as_array(matrix)
@@ -117,18 +117,18 @@ def iterative(name: str) -> AnyFunction:
 class Factors:
     """``scipy.sparse.linalg.SuperLU`` of a matrix, which solves with nodes as :func:`spsolve`."""
 
-    def __init__(self, matrix: Any, found: Any) -> None:
-        self.matrix, self.found = matrix, found
+    def __init__(self, matrix: Any, lu: Any) -> None:
+        self.matrix, self.lu = matrix, lu
 
     def __getattr__(self, name: str) -> Any:
         if name in ("L", "U") and has_node([self.__dict__["matrix"]]):
             raise NoRuleError(f"splu(A).{name} of a node has no derivative here: use solve, or numpy.linalg.slogdet")
-        return getattr(self.__dict__["found"], name)
+        return getattr(self.__dict__["lu"], name)
 
     def solve(self, rhs: Any, trans: str = "N") -> Array:
         """The x with A x = rhs; with ``trans`` "T" or "H" that of the transpose or adjoint."""
         if not has_node([self.matrix, rhs]):
-            return self.found.solve(rhs, trans)
+            return self.lu.solve(rhs, trans)
         matrix = self.matrix if trans == "N" else (self.matrix.conj() if trans == "H" else self.matrix).T
         return np.reshape(spsolve(matrix, rhs), np.shape(rhs))
 

@@ -294,8 +294,8 @@ class Continuous(Distribution):
             ends = {"_logcdf": at == tiny}
         else:
             ends = {"_logcdf": at == -huge, "_logsf": at == huge, "_logpdf": np.absolute(at) == huge}
-        found = ends.get(method)
-        return None if found is None or (is_on_host(found) and not np.any(found)) else found
+        mask = ends.get(method)
+        return None if mask is None or (is_on_host(mask) and not np.any(mask)) else mask
 
     def _standard_form(self, method: str, d: Array, z: Array, scale: Any, shapes: Any) -> Array:
         """The method of the standard form at z. A density, or its logarithm, is taken at d = scale z: a power of z is a
@@ -379,10 +379,10 @@ class Continuous(Distribution):
     def _moment(self, method: str, args: object, named: object, moved: Callable[..., Any]) -> Array:
         """``moved`` of the standard form's number, loc and scale."""
         shapes, loc, scale = self._standard(method[1:], args, named)
-        found = getattr(self, method)
+        moment = getattr(self, method)
         with np.errstate(all="ignore"):
             ok = self._valid(*shapes) & (numbers_of(scale) > 0) & (numbers_of(loc) == numbers_of(loc))
-            z = if_ok(ok, found(*shapes) if callable(found) else found, np.nan, ok)
+            z = if_ok(ok, moment(*shapes) if callable(moment) else moment, np.nan, ok)
         return self._as_wide(moved(z, loc, scale), loc)
 
     def mean(self, *args: object, **named: object) -> Node:
