@@ -87,8 +87,10 @@ for family in (("j", -1, 1), ("y", -1, 1), ("i", 1, 1), ("k", 1, -1)):
     add_spherical(*family)
 
 # Struve functions.
-with_parameters(special.struve, "x | v", "H", x=lambda g, x, v: g * slope_of_struve(special.struve, x, v, -1))
-with_parameters(special.modstruve, "x | v", "L", x=lambda g, x, v: g * slope_of_struve(special.modstruve, x, v, 1))
+with_parameters(special.struve, "x | v", "H",
+     x=lambda g, x, v: g * slope_of_struve(special.struve, x, v, -1), precise=True)
+with_parameters(special.modstruve, "x | v", "L",
+     x=lambda g, x, v: g * slope_of_struve(special.modstruve, x, v, 1), precise=True)
 
 # Kelvin functions, ber + i bei = J₀(x e^(3πi/4)); second derivatives by x² y'' + x y' = i x² y.
 rule(special.ber, "x", x=lambda g, x: g * special.berp(x))

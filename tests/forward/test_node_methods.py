@@ -20,7 +20,7 @@ METHODS = {
 
 def function_of(method):
     """The function that its source names."""
-    return later(re.search(r'found\("(\w+)"\)', inspect.getsource(method)).group(1))
+    return later(re.search(r'by_name\("(\w+)"\)', inspect.getsource(method)).group(1))
 
 
 @pytest.mark.parametrize("name", METHODS)
