@@ -70,7 +70,7 @@ def test_random_programs(part, monkeypatch):
             numeric = list(slopes(program, points, k))
             close = 1e-6 * max(1.0, np.abs(numeric).max())
             np.testing.assert_allclose(node.grad, numeric, rtol=1e-5, atol=close, err_msg=f"{seed} {program.steps}")
-    assert right > 0.14 * COUNT  # most programs are not refused
+    assert right > (0.14 if part % 2 else 0.2) * COUNT  # most programs are not refused
 
 
 PARTS = [
