@@ -58,12 +58,16 @@ def tables() -> dict[str, dict[str, str]]:
     return sections
 
 
-# What others have as methods of arrays, or in their module, and NumPy as a function.
-NUMPY = {
-    name: f"{module}.{name}(x)"
-    for module, names in {"np.linalg": vars(np.linalg), "np": vars(np)}.items() for name, f in names.items()
-    if name[0] != "_" and callable(f) and hasattr(f, "__name__") and not isinstance(f, type)
-}  # fmt: skip
+def numpys() -> dict[str, str]:
+    """What others have as methods of arrays, or in their module, and NumPy as a function."""
+    return {
+        name: f"{module}.{name}(x)"
+        for module, names in {"np.linalg": vars(np.linalg), "np": vars(np)}.items() for name, f in names.items()
+        if name[0] != "_" and callable(f) and hasattr(f, "__name__") and not isinstance(f, type)
+    }  # fmt: skip
+
+
+NUMPY = numpys()  # (Python 3.12 warns of a comprehension at the top of a module under a debugger.)
 NODE = [*ATTRIBUTES["x"].split(), *[name for name in NUMPY if not hasattr(np.ndarray, name)]]
 NODE += [f"{name}_" for name in NODE if f"{name}_" not in NODE]
 
