@@ -221,7 +221,7 @@ class Batch:
         numbers = numbers_of(result, axes, layer.size)
         most = (-numbers).argsort(kind="stable")[: SEVERAL if before.asks_for_classes else 1].tolist()
         try:
-            if not all([self.is_alone(k, result, axes, before) for k in most]):
+            if not all(self.is_alone(k, result, axes, before) for k in most):
                 layer.reason = f"another result for one example alone, in {definition_line(self.f)}"
             elif numbers[most[0]]:  # equal zeros prove nothing
                 remember(key, True)

@@ -78,7 +78,7 @@ class Program:
         return self.made.get(key) or self.add(Value(CAPTURED, None, (), None, array), key)
 
     def constant(self, number: Any) -> Value:
-        """A number or array that never changes. Equal numbers of one type are one value."""
+        """A number or array that never changes. Numbers of one type with the same bits are one value."""
         kind = type(number), getattr(number, "dtype", None)
         key = None if np.ndim(number) else (CONSTANT, *kind, np.asarray(number).tobytes())
         return self.made.get(key) or self.add(Value(CONSTANT, None, (), None, number), key)

@@ -62,7 +62,7 @@ def recorded_ufunc(self: Node, ufunc: np.ufunc, method: str, inputs: Values, opt
         repeated = ("array", "indices", "dtype") if options.get("dtype") is None else ("array", "indices")
         options = {k: v for k, v in options.items() if k not in repeated}
     elif not options.keys().isdisjoint(DEFAULTS):
-        options = {k: v for k, v in options.items() if v is not DEFAULTS.get(k, NOT_GIVEN)}
+        options = {k: v for k, v in options.items() if type(v) is not type(d := DEFAULTS.get(k, ...)) or v != d}
     if method == "__call__" and "where" in options and (ufunc in RULES or ufunc in COMPOSED):
         return where_out(ufunc, inputs, options)
     if method == "__call__" and ufunc in RULES:

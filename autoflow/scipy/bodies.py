@@ -227,9 +227,11 @@ def of_number(theirs: Any, ours: Any) -> AnyFunction:
     return run
 
 
-def of_several(theirs: Any, ufunc: Any) -> AnyFunction:
+def of_several(theirs: Any, ours: Any) -> AnyFunction:
     """``max`` or ``min`` of the arguments, or of the elements of one array, also for nodes."""
-    return lambda *x, **how: functools.reduce(ufunc, *x[: len(x) == 1] or [x]) if is_ours(x) else theirs(*x, **how)
+    return lambda *x, **how: (
+        theirs(*x, **how) if how or not is_ours(x) else functools.reduce(ours, x if x[1:] else x[0])
+    )
 
 
 # ---------------------------------------------------------------- copies

@@ -23,8 +23,8 @@ from ..base.lazy import load_package
 from ..base.modes import modes
 from ..nodes.nodes import AnyFunction, ByName, NodeRole, Values, constant_from, value_of
 from . import bodies
-from .bodies import COPIES, OWN, SEEN, attributes, in_copies, is_copy, is_ours, pickled, replaced, with_attributes
-from .proofs import ADVICE, check_errors, check_history, check_proof, leaves, numbers, remedy
+from .bodies import COPIES, OWN, attributes, in_copies, is_copy, is_ours, pickled, replaced, with_attributes
+from .proofs import ADVICE, check_history, check_proof, leaves, numbers, remedy, with_errors
 
 PACKAGES = ("scipy.", "autoflow.scipy.")
 # Keywords for how SciPy's functions in C work, not what they compute.
@@ -104,9 +104,7 @@ def with_plain(ours: AnyFunction, theirs: Any, name: str) -> AnyFunction:
         if others := [k for k in arguments if names is not None and k not in names]:
             raise without(others)
         bound = signature.bind(**arguments)
-        SEEN.floats = False
-        z = ours(*bound.args, **bound.kwargs)
-        check_errors(z, getattr(theirs(), name), args, options)
+        z = with_errors(lambda: ours(*bound.args, **bound.kwargs), getattr(theirs(), name), args, options)
         return with_history(z, arguments)
 
     def with_history(z: object, arguments: ByName) -> Any:
@@ -216,9 +214,8 @@ def on_nodes(theirs: Any, name: str) -> AnyFunction:
         if modes().recording:
             arguments, named = [guarded(x, name) for x in args], {k: guarded(v, name) for k, v in options.items()}
             if is_ours([*arguments, named]) and (proved := check_proof(theirs, name, arguments, named)) != "plain":
-                SEEN.floats = False
-                z = COPIES.find(theirs)(*map(in_copies, arguments), **{k: in_copies(v) for k, v in named.items()})
-                check_errors(z, theirs, arguments, named)
+                copies = [*map(in_copies, arguments)], {k: in_copies(v) for k, v in named.items()}
+                z = with_errors(lambda: COPIES.find(theirs)(*copies[0], **copies[1]), theirs, arguments, named)
                 if proved == "code":
                     check_history(z, theirs, name, arguments, named)
                 return z

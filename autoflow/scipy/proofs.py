@@ -69,28 +69,33 @@ def check_history(z: object, theirs: object, name: str, args: object, options: o
         prove(theirs, name, args, options)
 
 
-def check_errors(z: object, theirs: Any, args: Any, options: Any) -> None:
-    """Let SciPy decide where a result is not finite: of a batch of plain numbers (an example where it raises an error,
-    or gives numbers, is a doubt); also of nodes where it makes Python's numbers, in which ``1 / float(x)`` is an error,
-    if the arguments are finite."""
-    kept, results = kept_in([*args, *options.values()]), [*leaves(z)]
-    if not (is_plain := all(map(is_plain_batch, kept))) and not SEEN.floats:
-        return
+def with_errors(ours: Callable[[], Any], theirs: Any, args: Any, options: Any) -> Any:
+    """The result of ``ours()``. Where it is not finite SciPy decides: of a batch of plain numbers (an example where it
+    raises an error, or gives numbers, is a doubt); also of nodes where its code makes Python's numbers, in which ``1 /
+    float(x)`` is an error, if the arguments are finite."""
+    outer, SEEN.floats = SEEN.floats, False
+    z = ours()
+    has_floats, SEEN.floats = SEEN.floats, SEEN.floats or outer
+    kept = kept_in([*args, *options.values()])
+    if not (is_plain := all(map(is_plain_batch, kept))) and not has_floats:
+        return z
     layers = [x.batch_layer for x in map(value_of, kept) if hasattr(x, "batch_layer")]
     layer = max(layers, key=lambda layer: layer.depth, default=None)
+    results = [*leaves(z)]
     for k in np.flatnonzero(~are_finite(results) & (is_plain or are_finite(kept))).tolist():
-        alone, is_same = functools.partial(example, wrap=lambda x: x[()], k=k), False
+        alone = functools.partial(example, wrap=lambda x: x[()], k=k)
         try:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")
                 one = theirs(*[numbers(alone(x)) for x in args], **{n: numbers(alone(v)) for n, v in options.items()})
-                pairs = zip(map(np.isfinite, map(alone, results)), map(np.isfinite, leaves(one)), strict=True)
-                is_same = all(itertools.starmap(np.array_equal, pairs))
         except Exception:
             if layer is None:
                 raise
-        if layer is not None and not (is_same and layer.depth == 1):
+            one = None
+        pairs = itertools.zip_longest(map(np.isfinite, map(alone, results)), map(np.isfinite, leaves(one)))
+        if layer is not None and not (layer.depth == 1 and all(itertools.starmap(np.array_equal, pairs))):
             layer.doubt("an error of SciPy's, or a result that is not finite,")
+    return z
 
 
 def is_plain_batch(x: Any) -> bool:

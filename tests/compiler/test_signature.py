@@ -79,6 +79,9 @@ PAIRS = [
     (Text(1.0), Text(2.0)), ("a", Text(3.0)), (Number(1.0), Number(2.0)), (3, Number(4.0)), (range(1), range(2)),
     (slice(1), slice(True)), tuple(ROWS), (0j, -0j), (b"a", "a"), (Rate(1.0).__hash__, Rate(1.0).__repr__().__len__),
 ]  # fmt: skip
+PADDED = np.full(9, np.longdouble(1) / 3)
+if np.finfo(np.longdouble).nmant == 63:  # then the last six of 16 bytes mean nothing
+    PADDED.view(np.uint8).reshape(9, -1)[:, 10:] = np.arange(9)[:, None]
 WRAPPED = {
     "alone": lambda v: v, "in a tuple": lambda v: (v, "text"), "in a list of lists": lambda v: [[v], 2],
     "in a dict": lambda v: {"option": v}, "as a key": lambda v: {v: 1}, "as a key in a tuple": lambda v: {(v, 2): 1},
@@ -118,6 +121,7 @@ def test_what_is_alike_shares_a_program():
     for make in (
         lambda: 2.5, lambda: (1, "a", None), lambda: {"a": frozenset({1, 2})}, lambda: rate, lambda: rate.__hash__,
         lambda: slice(1, None), lambda: {(1, "b"): np.str_("c")}, lambda: Level.ONE, lambda: np.tanh,
+        iter([{x: 1} for x in PADDED]).__next__,
     ):  # fmt: skip
         compiled.entries.clear()
         compiled.latest = None

@@ -15,7 +15,8 @@ UFUNCS = [
     row for row in rows()
     if isinstance(row.function, np.ufunc) and row.function.signature is None and row.function.types[0][-1] not in "FD"
 ]  # fmt: skip
-USUAL = {"dtype": None, "casting": "same_kind", "order": "K", "subok": True, "where": np.True_}  # as if not given
+WORD = "_".join(["same", "kind"])  # another object than NumPy's
+USUAL = {"dtype": None, "casting": WORD, "order": "K", "subok": True, "where": np.True_}  # as if not given
 STRANGE = np.array([0.0, np.inf, -np.inf, np.nan, -1.0, 1.0, 1e300, 0.5])  # where most functions are in trouble
 
 

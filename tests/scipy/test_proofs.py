@@ -11,9 +11,8 @@ import scipy.stats  # noqa: E402, F811
 
 import autoflow as af  # noqa: E402
 from autoflow.errors import NoRuleError  # noqa: E402
-from autoflow.scipy import stats  # noqa: E402
+from autoflow.scipy import bodies, proofs, stats  # noqa: E402
 from autoflow.scipy.mirrors import on_nodes  # noqa: E402
-from autoflow.scipy.proofs import kind  # noqa: E402
 
 X = np.random.default_rng(0).uniform(0.3, 1.2, (3, 8))
 A = np.array([1.0, -0.4])
@@ -125,5 +124,27 @@ def test_a_power_that_is_given_is_not_searched(name):
 def test_a_proof_is_for_one_kind_of_arguments(one, other):
     """What may choose another way through SciPy's code makes another kind, also in containers."""
     for wrap in (lambda x: x, lambda x: [x], lambda x: {"key": (x,)}):
-        assert kind(wrap(one)) == kind(wrap(copy.copy(one)))
-        assert repr(kind(wrap(one))) != repr(kind(wrap(other)))
+        assert proofs.kind(wrap(one)) == proofs.kind(wrap(copy.copy(one)))
+        assert repr(proofs.kind(wrap(one))) != repr(proofs.kind(wrap(other)))
+
+
+def test_an_error_of_pythons_numbers_is_seen_around_another_call():
+    """SciPy's code asks for a float, calls another function, and divides by 0, which for floats is an error."""
+    x = af.Variable(0.0)
+
+    def ours():
+        number = bodies.Float(x)
+        af.special.softmax(np.stack([x, x]))
+        return 1 / number
+
+    with np.errstate(all="ignore"), pytest.raises(ZeroDivisionError):
+        proofs.with_errors(ours, lambda x: 1 / float(x), [x], {})
+
+
+@pytest.mark.parametrize("f", [max, min])
+def test_the_largest_by_a_key(f):
+    numbers = -3.0, 2.0, 1.0
+    for how in ({}, {"key": abs}, {"key": lambda x: -x}):
+        wanted, nodes = f(numbers, **how), [*map(af.Variable, numbers)]
+        largest = bodies.BUILTINS[f.__name__]
+        assert [largest(*nodes, **how).item(), largest(nodes, **how).item()] == [wanted, wanted]

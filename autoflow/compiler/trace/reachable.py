@@ -360,8 +360,9 @@ def is_equal(now: Any, before: Any) -> bool:
 
 
 def bits_of(x: Any) -> Any:
-    """What tells a number from others of its type. (0.0 is not −0.0; the text of a row may be shortened.)"""
-    return (x.dtype, x.tobytes()) if isinstance(x, np.generic) else repr(x)
+    """What tells a number from others of its type. (0.0 is not −0.0; the text of a row may be shortened; long doubles
+    have bytes that mean nothing.)"""
+    return (x.dtype, x.tobytes()) if isinstance(x, np.generic) and x.dtype.char not in "gG" else repr(x)
 
 
 def is_number(x: object) -> bool:
