@@ -352,7 +352,7 @@ def same_bytes(a: np.ndarray, b: np.ndarray) -> bool:
 # ---------------------------------------------------------------- fingerprints: what a run computed
 
 
-NUMBERS = (int, float, complex, str, bytes, bool, range, type(None), np.generic)
+NUMBERS: tuple[Any, ...] = (int, float, complex, str, bytes, bool, range, type(None), np.generic)
 
 
 def checksum(array: Array) -> int:
