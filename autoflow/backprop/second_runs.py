@@ -352,12 +352,19 @@ def same_bytes(a: np.ndarray, b: np.ndarray) -> bool:
 # ---------------------------------------------------------------- fingerprints: what a run computed
 
 
-PLAIN = (int, float, complex, bool, str, type(None), slice, type(...), np.generic)
+NUMBERS: tuple[Any, ...] = (int, float, complex, str, bytes, bool, range, type(None), np.generic)
 
 
 def checksum(array: Array) -> int:
     """The checksum of the bytes of all elements in the order of their indices, however they lie in memory."""
     return 0 if array.dtype.hasobject else zlib.crc32(np.ravel(without_filling(array)).view(np.uint8).data)
+
+
+def bits_of(x: Any) -> Any:
+    """What tells a number or text from others of its type. (0.0 is not −0.0; the text of a row may be shortened, a class
+    of the user's may have another, and long doubles have bytes that mean nothing.)"""
+    text = next((kind.__repr__ for kind in NUMBERS if isinstance(x, kind)), repr)
+    return (x.dtype, x.tobytes()) if isinstance(x, np.generic) and x.dtype.char not in "gG" else text(x)
 
 
 def mark(x: Any) -> Any:
@@ -367,8 +374,8 @@ def mark(x: Any) -> Any:
         return x.shape, x.dtype.str, checksum(x)
     if isinstance(x, (tuple, list)):
         return tuple([mark(v) for v in x])
-    if isinstance(x, PLAIN):
-        return repr(x)
+    if isinstance(x, (*NUMBERS, slice, type(...))):
+        return type(x), bits_of(x)
     if is_container(x):
         return (*tree_paths(x), *map(mark, tree_leaves(x)))
     if hasattr(x, "compared_in_runs"):

@@ -11,7 +11,7 @@ import operator
 import sys
 import types
 import weakref
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -95,6 +95,8 @@ def look(*roots: Any) -> Outlook:
         others.append(x)
         if kind is second_runs.Globals:
             values += x.old.values()
+        elif kind is partial:
+            values += (*x.args, *x.keywords.values())
         elif kind in FUNCTIONS_IN_C or issubclass(kind, FunctionOfFunction):
             codes.append(x if kind in FUNCTIONS_IN_C else kind)
     words = frozenset().union(*[words_of(f.__code__) for f in functions if second_runs.is_users(f)])

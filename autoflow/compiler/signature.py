@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from ..backprop.second_runs import bits_of
 from ..base import pytree
 from ..base.errors import CompileError
 from ..base.modes import modes
 from ..nodes.nodes import NodeRole, value_of
 from .trace.doubts import check_class
-from .trace.reachable import aliases, bits_of
+from .trace.reachable import aliases
 
 BY_VALUE = (int, bool, str, bytes, type(None))
 

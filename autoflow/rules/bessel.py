@@ -14,10 +14,11 @@ import numpy as np
 from scipy import special
 
 from ..base.types import Array
-from ..table.parameters import ROOT_PI, check_real, ratio, with_parameters
+from ..table.parameters import ROOT_PI, check_real, ratio
 from ..table.shapes import numbers_of
-from ..table.table import COMPOSED, primitive, rule
+from ..table.table import COMPOSED, primitive
 from .arithmetic import near_zero, power_series
+from .distributions import rule, with_parameters  # in double precision: some of SciPy's lose digits in single
 
 
 def between(function: Any, join: Any, divisor: int = 2) -> Any:
@@ -77,10 +78,10 @@ with_parameters(special.hankel1,  "x | v", "H¹", r"H^{(1)}_{$v}\left($x\right)"
 with_parameters(special.hankel2,  "x | v", "H²", r"H^{(2)}_{$v}\left($x\right)", x=between(special.hankel2, sub))
 with_parameters(special.hankel1e, "x | v", "H¹", r"e^{-i $x} H^{(1)}_{$v}\left($x\right)",
      x=lambda g, x, v, z: g * decay(x, v, z, 1j, lambda x: (
-         (special.hankel1e(v - 1, x) - special.hankel1e(v + 1, x)) / 2 - 1j * z)))
+         (special.hankel1e(v - 1, x) - special.hankel1e(v + 1, x)) / 2 - 1j * special.hankel1e(v, x))))
 with_parameters(special.hankel2e, "x | v", "H²", r"e^{i $x} H^{(2)}_{$v}\left($x\right)",
      x=lambda g, x, v, z: g * decay(x, v, z, -1j, lambda x: (
-         (special.hankel2e(v - 1, x) - special.hankel2e(v + 1, x)) / 2 + 1j * z)))
+         (special.hankel2e(v - 1, x) - special.hankel2e(v + 1, x)) / 2 + 1j * special.hankel2e(v, x))))
 
 # Spherical ones, of whole orders. (SciPy's functions are not ufuncs: ``autoflow.special`` has these.)
 for family in (("j", -1, 1), ("y", -1, 1), ("i", 1, 1), ("k", 1, -1)):
@@ -99,10 +100,10 @@ rule(special.ker, "x", x=lambda g, x: g * special.kerp(x), domain=(0.5, 2.0))
 rule(special.kei, "x", x=lambda g, x: g * special.keip(x), domain=(0.5, 2.0))
 rule(special.berp, "x", "ber'", r"\operatorname{ber}' $x", x=lambda g, x, z: g * (-special.bei(x) - over_x(x, z, 0)))
 rule(special.beip, "x", "bei'", r"\operatorname{bei}' $x", x=lambda g, x, z: g * (special.ber(x) - over_x(x, z, 1)))
-rule(special.kerp, "x", "ker'", r"\operatorname{ker}' $x", x=lambda g, x, z: g * (-special.kei(x) - z / x),
-     domain=(0.5, 2.0))
-rule(special.keip, "x", "kei'", r"\operatorname{kei}' $x", x=lambda g, x, z: g * (special.ker(x) - ratio(z, x)),
-     domain=(0.5, 2.0))
+rule(special.kerp, "x", "ker'", r"\operatorname{ker}' $x", domain=(0.5, 2.0),
+     x=lambda g, x: g * (-special.kei(x) - special.kerp(x) / x))
+rule(special.keip, "x", "kei'", r"\operatorname{kei}' $x", domain=(0.5, 2.0),
+     x=lambda g, x: g * (special.ker(x) - ratio(special.keip(x), x)))
 COMPOSED[special.kelvin] = lambda x: (special.ber(x) + 1j * special.bei(x), special.ker(x) + 1j * special.kei(x),
                                       special.berp(x) + 1j * special.beip(x), special.kerp(x) + 1j * special.keip(x))
 # fmt: on
@@ -193,7 +194,7 @@ def add_integrals(name: str, *integrands: Any) -> None:
     ufunc, several = getattr(special, name), len(integrands) > 1
     parts = [
         with_parameters(ufunc, "x", "∫", rf"\operatorname{{{name}}} $x", x=times(integrand),
-                        part=k if several else None, name=f"{name}_{k}" if several else name, precise=True)
+                        part=k if several else None, name=f"{name}_{k}" if several else name)
         for k, integrand in enumerate(integrands)
     ]  # fmt: skip
     if several:

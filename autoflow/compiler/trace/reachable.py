@@ -43,7 +43,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...backprop.second_runs import OWN, modules_of, same_bytes
+from ...backprop.second_runs import NUMBERS, OWN, bits_of, modules_of, same_bytes
 from ...backprop.snapshots import MISSING
 from ...base.lazy import ROWS
 from ...base.transformed import FunctionOfFunction
@@ -52,7 +52,6 @@ from ...table.table import RULES
 
 # ---------------------------------------------------------------- reachable objects, edge by edge
 
-NUMBERS = (int, float, complex, str, bytes, bool, range, type(None), np.generic)
 SEARCHED = {  # parts of Python that hold the user's
     "__main__", "builtins", "types", "functools", "collections", "enum", "weakref", "_weakref", "_weakrefset",
     "_contextvars", "contextvars", "argparse", "optparse", "configparser", "typing", "operator", "os", "_thread",
@@ -357,12 +356,6 @@ def is_equal(now: Any, before: Any) -> bool:
     if type(before) is tuple:
         return len(now) == len(before) and all(map(is_equal, now, before))
     return isinstance(before, NUMBERS) and bits_of(now) == bits_of(before)
-
-
-def bits_of(x: Any) -> Any:
-    """What tells a number from others of its type. (0.0 is not −0.0; the text of a row may be shortened; long doubles
-    have bytes that mean nothing.)"""
-    return (x.dtype, x.tobytes()) if isinstance(x, np.generic) and x.dtype.char not in "gG" else repr(x)
 
 
 def is_number(x: object) -> bool:

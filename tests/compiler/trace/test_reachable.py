@@ -142,6 +142,9 @@ PROGRAMS = {
     "dict": ("return x*D['a']", "D={'a':2.}", "D['a']=3."), "set len": ("return x*len(S)", "S={1,2}", "S.add(5)"),
     "set of objects": ("return x*[*S][0].a", "class C: a=2.\nN=C();N.a=2.;S={N}", "N.a=3."),
     "deque of objects": ("return x*Q[0].a", "class C: a=2.\nN=C();N.a=2.;Q=collections.deque([N])", "N.a=3."),
+    **{f"another {kind}": (f"return x*{read}", f"class C({kind}): __repr__=lambda _:''\nK=C({a})", f"K=C({b})")
+       for kind, a, b, read in (("int", 2, 3, "int(K)"), ("float", 2, 3, "float(K)"), ("complex", 2j, 3j, "K.imag"),
+                                ("str", "'ab'", "'abc'", "len(K)"), ("bytes", "b'ab'", "b'abc'", "len(K)"))},
     "another row": ("return x*K['a'][1000]", f"K={ROW % 2}", f"K={ROW % 3}"),
     "bytes that grow": ("return x*np.frombuffer(A)[-1:]", "A=bytearray(8)", "A.extend(np.float64(3).tobytes())"),
     "numbers that grow": ("return x*np.asarray(A)[-1:]", "A=array.array('d',[2.])", "A.append(3.)"),
