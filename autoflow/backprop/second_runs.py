@@ -361,10 +361,11 @@ def checksum(array: Array) -> int:
 
 
 def bits_of(x: Any) -> Any:
-    """What tells a number or text from others of its type. (0.0 is not −0.0; the text of a row may be shortened, a class
-    of the user's may have another, and long doubles have bytes that mean nothing.)"""
-    text = next((kind.__repr__ for kind in NUMBERS if isinstance(x, kind)), repr)
-    return (x.dtype, x.tobytes()) if isinstance(x, np.generic) and x.dtype.char not in "gG" else text(x)
+    """What tells a number or text from others of its type. (0.0 is not −0.0; the text of a row may be shortened, a
+    user's class may have another, and long doubles have bytes that mean nothing.)"""
+    if isinstance(x, np.generic):
+        return (x.dtype, x.tobytes()) if x.dtype.char not in "gG" else repr(x)
+    return next((kind.__repr__ for kind in NUMBERS if isinstance(x, kind)), repr)(x)
 
 
 def mark(x: Any) -> Any:
