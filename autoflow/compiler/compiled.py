@@ -422,7 +422,8 @@ def compile(
     In doubt, a compiled function is the function. After an exception in a run, or a warning or error of NumPy's that
     the caller does not ignore (``np.errstate``, warnings as errors), the call is made again eagerly, and that is the
     answer. An unused value is not computed, and cannot warn, unless its call may raise an error (``np.linalg.inv``);
-    neither do overflows inside a product of matrices, nor values computed from constants.
+    neither do overflows inside a product of matrices, nor values computed from constants. What ``f`` itself prints, and
+    its own warnings, appear when it is recorded or compared (there perhaps twice), and not in later calls.
 
     Raises CompileError for anything that could differ at the next call: Python that asks for a value or a text
     (``if x.sum() > 0``, ``float(x)``, ``np.asarray(x)``, ``str(x)``); an exception that ``f`` catches while it is
